@@ -1,0 +1,1 @@
+"""Turnkeeper: multi-turn tool conversations with Claude that survive anything."""

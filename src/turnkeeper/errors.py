@@ -1,0 +1,146 @@
+"""Every exception of Turnkeeper, in one place.
+
+Each class docstring says what happened and what to do; `code` is stable and fit for programs to switch on.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+__all__ = (
+    "APIError",
+    "ArgumentsRejectedError",
+    "ConfigurationError",
+    "ConversationBusyError",
+    "HistoryError",
+    "IllegalEventError",
+    "InputError",
+    "JournalError",
+    "JournalVersionError",
+    "LimitError",
+    "ToolDefinitionError",
+    "ToolError",
+    "TurnkeeperError",
+    "UnknownConversationError",
+)
+
+
+class TurnkeeperError(Exception):
+    """Anything that Turnkeeper raises on purpose; catch this to catch them all."""
+
+    code: ClassVar[str] = "turnkeeper_error"
+
+
+class ConfigurationError(TurnkeeperError):
+    """The settings can't work together (a missing key, a forbidden combination); nothing was sent."""
+
+    code = "configuration"
+
+
+class ToolDefinitionError(TurnkeeperError):
+    """A function can't be offered as a tool; the text says which part of it and how to mend it."""
+
+    code = "tool_definition"
+
+
+class ToolError(TurnkeeperError):
+    """Raise this in a tool to tell the model something: its text reaches the model word for word.
+
+    Any other exception becomes a short neutral text with an error id, and its details go to the log only.
+    `content` is text; it must not be blank (the API refuses an error result without text).
+    """
+
+    code = "tool_error"
+
+    def __init__(self, content: str) -> None:
+        super().__init__(content)
+        self.content = content
+
+
+class ArgumentsRejectedError(TurnkeeperError):
+    """The model's arguments don't fit the tool; the text names field, reason and value, for the model."""
+
+    code = "arguments_rejected"
+
+
+class InputError(TurnkeeperError):
+    """What the caller passed in can't be used (a blank message, a bad option); nothing was stored or sent."""
+
+    code = "input"
+
+
+class HistoryError(InputError):
+    """A message list is not one the API would accept; `path` says where, the text says how to repair it."""
+
+    code = "history"
+
+    def __init__(self, message: str, *, path: str = "messages") -> None:
+        super().__init__(f"{path}: {message}")
+        self.path = path
+
+
+class LimitError(ConfigurationError):
+    """A limit can't be kept (for example a money limit on a model without a known price)."""
+
+    code = "limit"
+
+
+class IllegalEventError(TurnkeeperError):
+    """An event that the state machine doesn't allow in this state; the state is unchanged."""
+
+    code = "illegal_event"
+
+
+class JournalError(TurnkeeperError):
+    """The journal could not be read or written; nothing after its last event has taken effect."""
+
+    code = "journal"
+
+
+class JournalVersionError(JournalError):
+    """The journal was written by a newer Turnkeeper: upgrade, or open another journal."""
+
+    code = "journal_version"
+
+
+class UnknownConversationError(JournalError):
+    """No conversation of that id is in this journal; `turnkeeper list` shows what is."""
+
+    code = "unknown_conversation"
+
+
+class ConversationBusyError(JournalError):
+    """Another driver is at work on the conversation; wait for its turn to end, or use another conversation."""
+
+    code = "conversation_busy"
+
+
+class APIError(TurnkeeperError):
+    """The Messages API (or the way to it) failed; classify by `kind`, never by the wording.
+
+    `kind` is the API's error type (`overloaded_error`, `rate_limit_error`, …), or `connection_error`, `timeout_error`,
+    `stream_cut` (the connection ended before `message_stop`), `malformed_reply`. `status` is the HTTP status, 200 for an
+    error event inside a stream, None without a response. `retryable` says whether the same request may be sent again,
+    `retry_after` the seconds that the server asked for, `details` what the envelope carried besides.
+    """
+
+    code = "api"
+
+    def __init__(  # noqa: PLR0913 - the envelope has that many fields
+        self,
+        message: str,
+        *,
+        kind: str,
+        status: int | None = None,
+        retryable: bool = False,
+        retry_after: float | None = None,
+        request_id: str | None = None,
+        details: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.status = status
+        self.retryable = retryable
+        self.retry_after = retry_after
+        self.request_id = request_id
+        self.details = details
