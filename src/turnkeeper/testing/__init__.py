@@ -1,0 +1,1 @@
+"""Parts for users' tests: the simulator in-process, scripts, fixed clock and ids."""

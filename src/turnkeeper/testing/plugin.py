@@ -1,0 +1,1 @@
+"""The pytest plugin: Turnkeeper's test parts as fixtures."""
