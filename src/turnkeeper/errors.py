@@ -126,7 +126,7 @@ class APIError(TurnkeeperError):
 
     code = "api"
 
-    def __init__(  # noqa: PLR0913 - the envelope has that many fields
+    def __init__(
         self,
         message: str,
         *,

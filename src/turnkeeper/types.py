@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 __all__ = ("JSON", "Block", "Effect", "Limits", "Message", "Principal", "ToolChoice", "TurnStatus", "Usage")
 
-JSON: TypeAlias = "None | bool | int | float | str | list[JSON] | dict[str, JSON]"
+JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
 Block: TypeAlias = dict[str, Any]
 """One content block as the API writes it; unknown types and fields are kept."""
 Message: TypeAlias = dict[str, Any]
@@ -82,12 +82,7 @@ class Usage:
     @property
     def total_tokens(self) -> int:
         """Everything that passed: input, cached input, output."""
-        return (
-            self.input_tokens
-            + self.cache_read_input_tokens
-            + self.cache_creation_input_tokens
-            + self.output_tokens
-        )
+        return self.input_tokens + self.cache_read_input_tokens + self.cache_creation_input_tokens + self.output_tokens
 
     @classmethod
     def of(cls, usage: Mapping[str, Any] | None) -> Usage:
