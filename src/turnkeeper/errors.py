@@ -119,9 +119,9 @@ class APIError(TurnkeeperError):
     """The Messages API (or the way to it) failed; classify by `kind`, never by the wording.
 
     `kind` is the API's error type (`overloaded_error`, `rate_limit_error`, …), or `connection_error`, `timeout_error`,
-    `stream_cut` (the connection ended before `message_stop`), `malformed_reply`. `status` is the HTTP status, 200 for an
-    error event inside a stream, None without a response. `retryable` says whether the same request may be sent again,
-    `retry_after` the seconds that the server asked for, `details` what the envelope carried besides.
+    `stream_cut` (the connection ended before `message_stop`), `malformed_reply`. `status` is the HTTP status, 200 for
+    an error event inside a stream, None without a response. `retryable` says whether the same request may be sent
+    again, `retry_after` the seconds that the server asked for, `details` what the envelope carried besides.
     """
 
     code = "api"

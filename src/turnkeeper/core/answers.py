@@ -1,0 +1,38 @@
+"""The texts that stand in for a result when a call was not run, or its end is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from turnkeeper.core.calls import Call, CallState
+
+__all__ = ("CALL_LIMIT", "OUTCOME_UNKNOWN", "for_cancelled", "invalid_input", "unknown_tool")
+
+NOT_STARTED = "Not run: the user interrupted before this call started. It had no effect."
+INTERRUPTED = (
+    "Interrupted: the user stopped this call while it ran. Its effect is unknown; it may have happened in part."
+)
+OUTCOME_UNKNOWN = (
+    "Outcome unknown: the program stopped while this call ran. It may or may not have taken effect, and it was not run"
+    " again. Do not repeat it on your own; say that its outcome must be checked."
+)
+CALL_LIMIT = "Not run: the limit on tool calls for this turn is reached."
+
+
+def for_cancelled(call: Call) -> str:
+    """What the model reads of a call that was open when its turn was cancelled."""
+    return INTERRUPTED if call.state is CallState.STARTED else NOT_STARTED
+
+
+def unknown_tool(name: str, names: Iterable[str]) -> str:
+    """A call of a tool that is not offered: say which are."""
+    offered = ", ".join(names)
+    return f"There is no tool named {name!r}. " + (
+        f"Available tools: {offered}." if offered else "No tools are available."
+    )
+
+
+def invalid_input(raw: str) -> str:
+    """A call whose input did not arrive as a JSON object."""
+    shown = raw if len(raw) <= 500 else raw[:500] + "…"
+    return f"The arguments are not a valid JSON object and the call was not run. Send it again. Received: {shown}"

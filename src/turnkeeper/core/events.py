@@ -1,0 +1,290 @@
+"""The facts of a conversation, as the journal keeps them, and their JSON form.
+
+A conversation is a list of these and nothing else. A field marked raw holds JSON text exactly as it was received; it
+stands in the payload as it is, so that reading a payload with SQL shows ordinary JSON.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from decimal import Decimal
+from typing import Any, ClassVar
+
+from turnkeeper.errors import JournalError
+from turnkeeper.wire.json import decode, encode, raw_elements, raw_members
+
+__all__ = (
+    "EVENT_TYPES",
+    "FORMAT_VERSION",
+    "FORMAT_VERSION_SUMMARIES",
+    "CallFinished",
+    "CallRejected",
+    "CallRequest",
+    "CallStarted",
+    "ConversationStarted",
+    "Event",
+    "MessagesImported",
+    "ReplyReceived",
+    "RequestFailed",
+    "RequestStarted",
+    "TurnEnded",
+    "TurnResumed",
+    "TurnStarted",
+    "TurnWarned",
+    "from_payload",
+)
+
+FORMAT_VERSION_SUMMARIES: dict[int, str] = {
+    1: "the first format",
+}
+FORMAT_VERSION = max(FORMAT_VERSION_SUMMARIES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One fact; `at` is seconds since 1970 by the driver's clock."""
+
+    type: ClassVar[str]
+    raw: ClassVar[frozenset[str]] = frozenset()
+    raw_lists: ClassVar[frozenset[str]] = frozenset()
+
+    at: float = 0.0
+
+    def to_payload(self) -> str:
+        """The event's fields as one JSON object, without its type."""
+        parts: list[str] = []
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if one.name == "at":
+                continue
+            if one.name in self.raw:
+                text = "null" if value is None else value
+            elif one.name in self.raw_lists:
+                text = "[" + ",".join(value) + "]"
+            else:
+                text = encode(_plain(value))
+            parts.append(f'"{one.name}":{text}')
+        return "{" + ",".join(parts) + "}"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, CallRequest):
+        return {one.name: getattr(value, one.name) for one in fields(value)}
+    return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRequest:
+    """One call that a reply asks for. `index` is its block's place in the reply; `id` is unique in the conversation.
+
+    `given_id` is the id as the endpoint gave it, where it had to be replaced: an empty one, or one used before.
+    """
+
+    id: str
+    name: str
+    index: int
+    given_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationStarted(Event):
+    """The conversation exists. `principal` is `{"kind", "id", "level"}` or None."""
+
+    type = "conversation_started"
+    principal: dict[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessagesImported(Event):
+    """Messages that were there before: each the JSON text of a whole message."""
+
+    type = "messages_imported"
+    raw_lists = frozenset({"messages"})
+    messages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnStarted(Event):
+    """A user's message: the JSON text of its `content`, None to answer what was imported."""
+
+    type = "turn_started"
+    raw = frozenset({"content"})
+    content: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnResumed(Event):
+    """Work on the last turn goes on: it was left open, or ended before the model had answered."""
+
+    type = "turn_resumed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestStarted(Event):
+    """A request goes out. `number` counts requests of the turn from 1, `attempt` tries of this one from 1."""
+
+    type = "request_started"
+    number: int
+    attempt: int
+    model: str
+    max_tokens: int
+    tool_choice: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestFailed(Event):
+    """A request came to nothing. `delay` is the wait in seconds before it goes out again, None if it does not.
+
+    `partial` holds the blocks of a stream that broke, for the record only; `usage` what they are billed for.
+    """
+
+    type = "request_failed"
+    raw_lists = frozenset({"partial"})
+    number: int
+    attempt: int
+    kind: str
+    message: str
+    status: int | None = None
+    request_id: str | None = None
+    delay: float | None = None
+    partial: tuple[str, ...] = ()
+    usage: dict[str, Any] = field(default_factory=dict)
+    cost: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyReceived(Event):
+    """A whole reply, and what the reply table said of it when it came (`action`, `kept`, `status`, `reason`).
+
+    The verdict is stored so that a later version with another table reads the same history.
+    """
+
+    type = "reply_received"
+    raw_lists = frozenset({"blocks"})
+    number: int
+    blocks: tuple[str, ...]
+    stop_reason: str | None
+    usage: dict[str, Any]
+    action: str
+    kept: bool
+    status: str | None = None
+    reason: str = ""
+    max_tokens: int | None = None
+    calls: tuple[CallRequest, ...] = ()
+    invalid_inputs: dict[str, str] = field(default_factory=dict)
+    fields: dict[str, Any] = field(default_factory=dict)
+    request_id: str | None = None
+    cost: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRejected(Event):
+    """A call that is not run: `reason` is a stable word, `content` the JSON text of what the model is told."""
+
+    type = "call_rejected"
+    raw = frozenset({"content"})
+    call_id: str
+    reason: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallStarted(Event):
+    """From here on the call's effect may have happened. `key` is the same over retries and restarts."""
+
+    type = "call_started"
+    call_id: str
+    tool: str
+    effect: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallFinished(Event):
+    """A call's end: `state` is `succeeded`, `failed`, `timed_out`, `cancelled` or `outcome_unknown`.
+
+    `content` is the JSON text of the result's `content`.
+    """
+
+    type = "call_finished"
+    raw = frozenset({"content"})
+    call_id: str
+    state: str
+    content: str
+    is_error: bool
+    seconds: float = 0.0
+    error_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnWarned(Event):
+    """Something worth knowing that stopped nothing."""
+
+    type = "turn_warned"
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnEnded(Event):
+    """The turn is over; `status` is a TurnStatus, `reason` a stable word or empty."""
+
+    type = "turn_ended"
+    status: str
+    reason: str = ""
+
+
+EVENT_TYPES: dict[str, type[Event]] = {
+    kind.type: kind
+    for kind in (
+        ConversationStarted,
+        MessagesImported,
+        TurnStarted,
+        TurnResumed,
+        RequestStarted,
+        RequestFailed,
+        ReplyReceived,
+        CallRejected,
+        CallStarted,
+        CallFinished,
+        TurnWarned,
+        TurnEnded,
+    )
+}
+
+
+def from_payload(kind: str, payload: str, at: float) -> Event:
+    """Read an event back. Unknown members are passed over; JournalError says what can't be read."""
+    found = EVENT_TYPES.get(kind)
+    if found is None:
+        raise JournalError(f"the journal holds an event of the unknown type {kind!r}; a newer Turnkeeper wrote it")
+    try:
+        members = raw_members(payload)
+        values: dict[str, Any] = {"at": at}
+        for one in fields(found):
+            text = members.get(one.name)
+            if text is None:
+                continue
+            if one.name in found.raw:
+                values[one.name] = None if text == "null" else text
+            elif one.name in found.raw_lists:
+                values[one.name] = tuple(raw_elements(text))
+            else:
+                values[one.name] = _revived(one.name, decode(text))
+        return found(**values)
+    except (ValueError, TypeError, ArithmeticError) as error:
+        raise JournalError(
+            f"an event of type {kind!r} can't be read ({error}); the journal was changed by hand?"
+        ) from error
+
+
+def _revived(name: str, value: Any) -> Any:
+    if name == "cost" and value is not None:
+        return Decimal(value)
+    if name == "calls":
+        return tuple(CallRequest(**item) for item in value)
+    return value

@@ -1,0 +1,298 @@
+"""The turn machine: `advance(state, event) -> state`, `decide(state, …) -> action`. The whole of it is this table.
+
+Laws
+1. What is not in `TURN_TABLE` is illegal: it raises IllegalEventError and changes nothing.
+2. A turn ends only when each call has its result.
+3. The state is what the events say, and nothing else: the same events give the same state.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any
+
+from turnkeeper.core.calls import Call, moved
+from turnkeeper.core.events import (
+    CallFinished,
+    CallRejected,
+    CallStarted,
+    Event,
+    ReplyReceived,
+    RequestFailed,
+    RequestStarted,
+    TurnEnded,
+    TurnStarted,
+)
+from turnkeeper.core.limits import reached
+from turnkeeper.core.replies import Action
+from turnkeeper.errors import IllegalEventError
+from turnkeeper.types import Limits, TurnStatus, Usage
+
+__all__ = (
+    "TURN_TABLE",
+    "EndTurn",
+    "Phase",
+    "RunCalls",
+    "SendRequest",
+    "State",
+    "Turn",
+    "Wait",
+    "advance",
+    "decide",
+    "replay",
+)
+
+
+class Phase(enum.StrEnum):
+    """Where a conversation stands between two events."""
+
+    IDLE = "idle"
+    READY = "ready"
+    REQUESTING = "requesting"
+    ACTING = "acting"
+    CLOSING = "closing"
+
+
+_P = Phase
+TURN_TABLE: dict[tuple[Phase, str], tuple[Phase, ...]] = {
+    (_P.IDLE, "conversation_started"): (_P.IDLE,),
+    (_P.IDLE, "messages_imported"): (_P.IDLE,),
+    (_P.IDLE, "turn_started"): (_P.READY,),
+    (_P.IDLE, "turn_resumed"): (_P.READY,),
+    (_P.READY, "request_started"): (_P.REQUESTING,),
+    (_P.READY, "reply_received"): (_P.ACTING,),
+    (_P.READY, "turn_ended"): (_P.IDLE,),
+    (_P.REQUESTING, "request_started"): (_P.REQUESTING,),
+    (_P.REQUESTING, "request_failed"): (_P.READY, _P.CLOSING),
+    (_P.REQUESTING, "reply_received"): (_P.ACTING, _P.READY, _P.CLOSING),
+    (_P.REQUESTING, "turn_ended"): (_P.IDLE,),
+    (_P.ACTING, "call_rejected"): (_P.ACTING, _P.READY, _P.CLOSING),
+    (_P.ACTING, "call_started"): (_P.ACTING,),
+    (_P.ACTING, "call_finished"): (_P.ACTING, _P.READY, _P.CLOSING),
+    (_P.CLOSING, "turn_ended"): (_P.IDLE,),
+} | {(phase, "turn_warned"): (phase,) for phase in _P}
+"""(phase, event) → the phases it may lead to. `reply_received` in `ready` is an imported reply with open calls."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """What the current (or last) turn has come to. Counts start again when a turn is resumed."""
+
+    number: int
+    started_at: float
+    requests: int = 0
+    attempt: int = 0
+    replies_kept: int = 0
+    calls_run: int = 0
+    usage: Usage = field(default_factory=Usage)
+    cost: Decimal = Decimal(0)
+    priced: bool = True
+    asked_again: int = 0
+    enlarged: int = 0
+    resent: int = 0
+    max_tokens: int | None = None
+    delay: float = 0.0
+    calls: tuple[Call, ...] = ()
+    over_limit: bool = False
+    status: TurnStatus | None = None
+    reason: str = ""
+
+    @property
+    def used(self) -> dict[Action, int]:
+        """How often each bounded way of asking again has been taken."""
+        return {
+            Action.ASK_AGAIN: self.asked_again,
+            Action.ENLARGE: self.enlarged,
+            Action.RESEND: self.resent,
+        }
+
+    @property
+    def open_calls(self) -> tuple[Call, ...]:
+        """The calls without a result, in the model's order."""
+        return tuple(call for call in self.calls if call.is_open)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """The state of a conversation: its phase, its last turn, how many events made it."""
+
+    phase: Phase = Phase.IDLE
+    turn: Turn | None = None
+    turns: int = 0
+    replies: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Nothing to do until someone speaks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendRequest:
+    """Send the conversation, after `delay` seconds. `forced` says that a forced tool choice still holds."""
+
+    number: int
+    attempt: int
+    max_tokens: int | None
+    delay: float
+    forced: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCalls:
+    """Run `calls`; answer `over` with a refusal: the limit on calls leaves no room for them."""
+
+    calls: tuple[Call, ...]
+    over: tuple[Call, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndTurn:
+    """Write down that the turn is over."""
+
+    status: TurnStatus
+    reason: str = ""
+
+
+Decision = Wait | SendRequest | RunCalls | EndTurn
+
+
+def advance(state: State, event: Event) -> State:
+    """The state after the event. Raises IllegalEventError, and nothing has changed, where the table has no row."""
+    allowed = TURN_TABLE.get((state.phase, event.type))
+    if allowed is None:
+        raise IllegalEventError(f"{event.type} is not possible while the conversation is {state.phase}")
+    after = _after(state, event)
+    if after.phase not in allowed:
+        raise IllegalEventError(f"{event.type} may not lead from {state.phase} to {after.phase}")
+    return after
+
+
+def replay(events: Iterable[Event], state: State | None = None) -> State:
+    """The state that the events lead to."""
+    current = state or State()
+    for event in events:
+        current = advance(current, event)
+    return current
+
+
+def _after(state: State, event: Event) -> State:  # noqa: PLR0911 - one line an event type
+    turn = state.turn
+    if isinstance(event, TurnStarted):
+        number = state.turns + 1
+        return replace(state, phase=Phase.READY, turns=number, turn=Turn(number=number, started_at=event.at))
+    if event.type == "turn_resumed":
+        if turn is None:
+            raise IllegalEventError("there is no turn to resume")
+        return replace(state, phase=Phase.READY, turn=Turn(number=turn.number, started_at=event.at))
+    if turn is None or event.type == "turn_warned":
+        return state
+    if isinstance(event, RequestStarted):
+        turn = replace(turn, requests=event.number, attempt=event.attempt, delay=0.0)
+        return replace(state, phase=Phase.REQUESTING, turn=turn)
+    if isinstance(event, RequestFailed):
+        return _failed(state, turn, event)
+    if isinstance(event, ReplyReceived):
+        return _replied(state, turn, event)
+    if isinstance(event, CallRejected | CallStarted | CallFinished):
+        return _called(state, turn, event)
+    if isinstance(event, TurnEnded):
+        if turn.open_calls:
+            raise IllegalEventError(f"the turn can't end: {turn.open_calls[0].id} has no result")
+        turn = replace(turn, status=TurnStatus(event.status), reason=event.reason)
+        return replace(state, phase=Phase.IDLE, turn=turn)
+    return state
+
+
+def _spent(turn: Turn, usage: dict[str, Any], cost: Decimal | None) -> Turn:
+    if not usage and cost is None:
+        return turn
+    return replace(
+        turn,
+        usage=turn.usage + Usage.of(usage),
+        cost=turn.cost + (cost or 0),
+        priced=turn.priced and cost is not None,
+    )
+
+
+def _failed(state: State, turn: Turn, event: RequestFailed) -> State:
+    turn = _spent(turn, event.usage, event.cost)
+    if event.delay is not None:
+        return replace(state, phase=Phase.READY, turn=replace(turn, delay=event.delay))
+    turn = replace(turn, status=TurnStatus.FAILED, reason=event.kind)
+    return replace(state, phase=Phase.CLOSING, turn=turn)
+
+
+def _replied(state: State, turn: Turn, event: ReplyReceived) -> State:
+    action = Action(event.action)
+    turn = replace(
+        _spent(turn, event.usage, event.cost),
+        attempt=0,
+        delay=0.0,
+        replies_kept=turn.replies_kept + event.kept,
+        asked_again=turn.asked_again + (action is Action.ASK_AGAIN),
+        enlarged=turn.enlarged + (action is Action.ENLARGE),
+        resent=turn.resent + 1 if action is Action.RESEND else 0,
+        max_tokens=event.max_tokens if event.max_tokens is not None else turn.max_tokens,
+        calls=(),
+    )
+    state = replace(state, replies=state.replies + 1)
+    if action is Action.RUN_CALLS:
+        calls = tuple(
+            Call(id=c.id, name=c.name, index=c.index, invalid_input=event.invalid_inputs.get(str(c.index)))
+            for c in event.calls
+        )
+        return replace(state, phase=Phase.ACTING, turn=replace(turn, calls=calls))
+    if event.status is None:
+        return replace(state, phase=Phase.READY, turn=turn)
+    turn = replace(turn, status=TurnStatus(event.status), reason=event.reason)
+    return replace(state, phase=Phase.CLOSING, turn=turn)
+
+
+def _called(state: State, turn: Turn, event: CallRejected | CallStarted | CallFinished) -> State:
+    position = next((i for i, call in enumerate(turn.calls) if call.id == event.call_id and call.is_open), None)
+    if position is None:
+        raise IllegalEventError(f"no open call {event.call_id!r} in this turn")
+    call = turn.calls[position]
+    after = moved(call, event)
+    turn = replace(
+        turn,
+        calls=(*turn.calls[:position], after, *turn.calls[position + 1 :]),
+        calls_run=turn.calls_run + (after.starts == 1 and call.starts == 0),
+        over_limit=turn.over_limit or (isinstance(event, CallRejected) and event.reason == "limit_reached"),
+    )
+    if turn.open_calls:
+        return replace(state, turn=turn)
+    if turn.over_limit:
+        turn = replace(turn, status=TurnStatus.LIMIT_REACHED, reason="calls")
+        return replace(state, phase=Phase.CLOSING, turn=turn)
+    return replace(state, phase=Phase.READY, turn=turn)
+
+
+def decide(state: State, limits: Limits, *, now: float) -> Decision:
+    """What to do next; `now` is the driver's clock in seconds since 1970, for the limit on time."""
+    turn = state.turn
+    if turn is None or state.phase is Phase.IDLE:
+        return Wait()
+    if state.phase is Phase.CLOSING:
+        return EndTurn(status=turn.status or TurnStatus.FAILED, reason=turn.reason)
+    if state.phase is Phase.ACTING:
+        waiting = turn.open_calls
+        room = len(waiting) if limits.calls is None else max(limits.calls - turn.calls_run, 0)
+        fresh = [call for call in waiting if call.starts == 0]
+        over = tuple(fresh[room:])
+        return RunCalls(calls=tuple(call for call in waiting if call not in over), over=over)
+    again = state.phase is Phase.REQUESTING or turn.attempt > 0
+    counted = 0 if again else turn.requests
+    if limit := reached(counted, turn.usage, turn.cost, now - turn.started_at, limits):
+        return EndTurn(status=TurnStatus.LIMIT_REACHED, reason=limit)
+    return SendRequest(
+        number=turn.requests if again else turn.requests + 1,
+        attempt=turn.attempt + 1 if again else 1,
+        max_tokens=turn.max_tokens,
+        delay=turn.delay,
+        forced=turn.replies_kept == 0,
+    )
