@@ -9,13 +9,13 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from turnkeeper.types import Block
 
-__all__ = ("RememberedReplies", "SentReplies", "SentReply", "mark_of", "prefix_digests")
+__all__ = ("PrefixChain", "RememberedReplies", "SentReplies", "SentReply", "mark_of", "prefix_digest")
 
 _THINKING = ("thinking", "redacted_thinking")
 
@@ -36,7 +36,7 @@ class SentReplies(Protocol):
         ...
 
     def prefix_digest_for(self, signature: str) -> str | None:
-        """The digest (`prefix_digests`) of the conversation before the block; None if none was kept."""
+        """The `prefix_digest` of the request that the block's reply answered; None if none was kept."""
         ...
 
     def original_block(self, signature: str) -> Block | None:
@@ -44,7 +44,7 @@ class SentReplies(Protocol):
         ...
 
     def reply_with(self, key: str) -> SentReply | None:
-        """The reply that held the block with this signature, or the tool_use with this id."""
+        """The reply that held the block with this signature, or the tool_use with this id; None if not remembered."""
         ...
 
 
@@ -66,10 +66,11 @@ class RememberedReplies:
     def remember(self, request: Mapping[str, Any], content: Sequence[Block], *, model: str) -> None:
         """Keep the reply `content` that answered `request`; `model` is the base id of the model that answered."""
         reply = SentReply(model, tuple(copy.deepcopy(list(content))))
-        self._digests.update(prefix_digests(request, content))
+        digest = prefix_digest(request)
         for block in reply.content:
             mark = mark_of(block)
             if mark is not None:
+                self._digests[mark] = digest
                 self._blocks[mark] = block
                 self._replies[mark] = reply
             elif block.get("type") == "tool_use":
@@ -80,7 +81,7 @@ class RememberedReplies:
         return signature in self._blocks
 
     def prefix_digest_for(self, signature: str) -> str | None:
-        """The digest of the conversation before the block."""
+        """The digest of the request that the block's reply answered."""
         return self._digests.get(signature)
 
     def original_block(self, signature: str) -> Block | None:
@@ -92,49 +93,54 @@ class RememberedReplies:
         return self._replies.get(key)
 
 
-def prefix_digests(request: Mapping[str, Any], content: Iterable[Any] = ()) -> dict[str, str]:
-    """For each thinking block of the request's messages and of the reply `content` after them: the digest before it.
+def prefix_digest(request: Mapping[str, Any]) -> str:
+    """The digest of a request's conversation: what a thinking block of its reply is bound to.
 
-    The digest covers `system`, `tools` and every earlier block, except what may change freely: `cache_control` marks,
-    null members, blank text, the direct caller of a tool_use. It is two hashes, joined by a dot: of that content, and
-    of the thinking block sent just before (`-` for none). A leading run of thinking blocks may be left out later
-    (platform.claude.com/docs/en/models/fable-5-1/whats-new-fable-5-1); `same_prefix` of the thinking rules compares.
+    It covers `system`, `tools` and the blocks of all messages, except what may change freely afterwards: thinking blocks
+    (a leading run may be left out), `cache_control` marks, null members, blank text, the direct caller of a tool_use,
+    and where one message of a role ends and the next begins.
+    Source: platform.claude.com/docs/en/models/fable-5-1/whats-new-fable-5-1.
     """
-    running = hashlib.sha256(_packed([_plain(request.get("system")), _plain(request.get("tools"))]))
-    before = "-"
-    digests: dict[str, str] = {}
-    for role, block in _flat(request.get("messages"), content):
-        mark = mark_of(block)
-        if block.get("type") in _THINKING:
-            if mark is not None:
-                digests.setdefault(mark, f"{running.hexdigest()}.{before}")
-                before = hashlib.sha256(mark.encode("utf-8", "surrogatepass")).hexdigest()
-            continue
-        if block.get("type") == "text" and not str(block.get("text", "")).strip():
-            continue
-        running.update(_packed([role, _plain_block(block)]))
-    return digests
-
-
-def _flat(messages: Any, content: Iterable[Any]) -> Iterable[tuple[str, Mapping[str, Any]]]:
+    chain = PrefixChain(request.get("system"), request.get("tools"))
+    messages = request.get("messages")
     for message in messages if isinstance(messages, list) else ():
-        if not isinstance(message, Mapping):
-            continue
-        role, parts = str(message.get("role")), message.get("content")
-        for block in _as_blocks(parts):
-            yield role, block
-    for block in content:
-        if isinstance(block, Mapping):
-            yield "assistant", block
+        if isinstance(message, Mapping):
+            for block in _as_blocks(message.get("content")):
+                chain.add(str(message.get("role")), block)
+    return chain.digest()
 
 
-def _as_blocks(content: Any) -> Iterable[Mapping[str, Any]]:
+class PrefixChain:
+    """The running digest of a conversation, block by block; `prefix_digest` says what it covers."""
+
+    __slots__ = ("_digest", "_running")
+
+    def __init__(self, system: Any, tools: Any) -> None:
+        self._running = hashlib.sha256(_packed([_plain(system), _plain(tools)]))
+        self._digest: str | None = None
+
+    def add(self, role: str, block: Mapping[str, Any]) -> None:
+        """The next block of the conversation."""
+        kind = block.get("type")
+        if kind in _THINKING or (kind == "text" and not str(block.get("text", "")).strip()):
+            return
+        self._running.update(_packed([role, _plain_block(block)]))
+        self._digest = None
+
+    def digest(self) -> str:
+        """The digest of everything added so far."""
+        if self._digest is None:
+            self._digest = self._running.hexdigest()
+        return self._digest
+
+
+def _as_blocks(content: Any) -> Sequence[Mapping[str, Any]]:
     if isinstance(content, str):
         return ({"type": "text", "text": content},)
     return [block for block in content if isinstance(block, Mapping)] if isinstance(content, list) else ()
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any) -> list[dict[str, Any]]:
     return [_plain_block(block) for block in _as_blocks(value)]
 
 
@@ -148,4 +154,4 @@ def _plain_block(block: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _packed(value: Any) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=str).encode()
+    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
