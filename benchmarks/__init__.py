@@ -1,0 +1,1 @@
+"""How much processor time a conversation costs with Turnkeeper, beside loops written by hand."""
