@@ -37,13 +37,12 @@ def processors() -> tuple[int | None, int | None]:
 def server(cpu: int | None) -> Iterator[str]:
     """The scripted API, for as long as the block lasts; gives its URL."""
     command = [sys.executable, "-m", "benchmarks.server", *([] if cpu is None else ["--cpu", str(cpu)])]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
-    try:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
         assert process.stdout is not None
-        yield process.stdout.readline().strip()
-    finally:
-        process.terminate()
-        process.wait()
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.terminate()
 
 
 def measure(client: str, scenario: dict[str, Any], seconds: float) -> dict[str, Any] | str:
