@@ -49,8 +49,8 @@ ONLY: dict[str, frozenset[str]] = {
     "tools": frozenset({"errors", "types"}),
     # An independent judge: it shares the shapes of the wire, never the rules of the core.
     "simulator": frozenset({"errors", "types", "wire", "models"}),
-    # An application like any user's.
-    "desk": frozenset({FACE}),
+    # An application like any user's: the face, and the submodules that the face names as public.
+    "desk": frozenset({FACE, "errors", "updates"}),
 }
 """Parts that may import less than their place allows."""
 
