@@ -1,0 +1,158 @@
+"""The simulator on a socket: `serve()` for programs of any language, `listening()` for a server beside a test."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any, cast
+
+import anyio
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from turnkeeper.errors import ConfigurationError
+from turnkeeper.simulator.answerers import Answerer, PracticeAnswerer
+from turnkeeper.simulator.app import HANG_UP, App
+from turnkeeper.simulator.delivery import Sleep
+from turnkeeper.simulator.exchange import Exchange, Options
+from turnkeeper.simulator.imitations import find_imitation
+from turnkeeper.simulator.script_files import read_script
+
+__all__ = ("find_model", "listening", "serve")
+
+
+def serve(
+    host: str = "127.0.0.1",
+    port: int = 0,
+    *,
+    model: str | Answerer = "practice",
+    strict: bool = True,
+    imitation: str | None = None,
+    keep: int | None = 1_000,
+    announce: Callable[[str], None] | None = None,
+) -> None:
+    """Serve until SIGINT or SIGTERM; then end quietly. `model` is `practice`, a script file's path, or a Script.
+
+    Prints `listening on http://HOST:PORT` as its only line on stdout once requests are taken (`announce` gets the
+    line instead); port 0 picks a free one. Raises ConfigurationError when the address can't be used, InputError for
+    a bad script.
+    """
+    options = Options(strict=strict, imitation=find_imitation(imitation), keep=keep)
+    app = App(Exchange(find_model(model), options))
+    listener = _listen(host, port)
+    line = f"listening on {_url(listener)}"
+    server = _Server(_config(app), started=lambda: (announce or _print)(line))
+    try:
+        server.run(sockets=[listener])
+    finally:
+        listener.close()
+
+
+@contextlib.contextmanager
+def listening(exchange: Exchange, *, host: str = "127.0.0.1", sleep: Sleep = anyio.sleep) -> Iterator[str]:
+    """Serve an exchange from a thread of this process; gives the base URL, and stops the server at the end."""
+    listener = _listen(host, 0)
+    ready = threading.Event()
+    server = _Server(_config(App(exchange, sleep=sleep)), started=ready.set)
+    thread = threading.Thread(target=server.run, args=([listener],), name="turnkeeper-simulator", daemon=True)
+    thread.start()
+    try:
+        if not ready.wait(timeout=30):
+            raise ConfigurationError("the simulator's server didn't start within 30 seconds")
+        yield _url(listener)
+    finally:
+        server.should_exit = True
+        thread.join(timeout=30)
+        listener.close()
+
+
+def find_model(model: str | Answerer) -> Answerer:
+    """The practice model by its name, a script by its path, or what was given."""
+    if not isinstance(model, str):
+        return model
+    return PracticeAnswerer() if model == "practice" else read_script(model)
+
+
+class _Protocol(H11Protocol):
+    """HTTP/1.1 whose app can abort the connection."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        app = self.app
+
+        async def with_hang_up(scope: Any, receive: Any, send: Any) -> None:
+            scope.setdefault("extensions", {})[HANG_UP] = self._hang_up
+            await app(scope, receive, send)
+
+        self.app = with_hang_up
+
+    def _hang_up(self, how: str) -> None:
+        if how == "cut":
+            self.transport.close()  # What was written still goes out; the final chunk never does.
+        else:
+            self.transport.abort()
+
+
+class _Server(uvicorn.Server):
+    """Tells when requests are taken; ends on signals without raising them again."""
+
+    def __init__(self, config: uvicorn.Config, *, started: Callable[[], object]) -> None:
+        super().__init__(config)
+        self._tell_started = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        self._tell_started()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self._stop) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - a signal handler's signature
+        self.force_exit = self.should_exit
+        self.should_exit = True
+
+
+def _config(app: App) -> uvicorn.Config:
+    return uvicorn.Config(
+        cast(Any, app),
+        http=_Protocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=1,
+    )
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        return socket.create_server(
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=512
+        )
+    except (OSError, OverflowError) as error:
+        raise ConfigurationError(f"can't listen on {host} port {port}: {error}") from error
+
+
+def _url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _print(line: str) -> None:
+    print(line, flush=True)  # noqa: T201 - this line is the server's whole output
