@@ -8,9 +8,10 @@ from turnkeeper.core.calls import Call, CallState
 
 __all__ = ("CALL_LIMIT", "OUTCOME_UNKNOWN", "for_cancelled", "invalid_input", "unknown_tool")
 
-NOT_STARTED = "Not run: the user interrupted before this call started. It had no effect."
+NOT_STARTED = "Not run: the turn was interrupted before this call started. It had no effect."
 INTERRUPTED = (
-    "Interrupted: the user stopped this call while it ran. Its effect is unknown; it may have happened in part."
+    "Interrupted while it ran: its effect is unknown, it may have happened in whole, in part or not at all. It was not"
+    " run again."
 )
 OUTCOME_UNKNOWN = (
     "Outcome unknown: the program stopped while this call ran. It may or may not have taken effect, and it was not run"

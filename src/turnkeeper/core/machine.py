@@ -32,6 +32,7 @@ from turnkeeper.errors import IllegalEventError
 from turnkeeper.types import Limits, TurnStatus, Usage
 
 __all__ = (
+    "TIME_IS_UP",
     "TURN_TABLE",
     "EndTurn",
     "Phase",
@@ -44,6 +45,9 @@ __all__ = (
     "decide",
     "replay",
 )
+
+TIME_IS_UP = "time_is_up"
+"""The kind of a RequestFailed that ran into the limit on seconds."""
 
 
 class Phase(enum.StrEnum):
@@ -222,7 +226,10 @@ def _failed(state: State, turn: Turn, event: RequestFailed) -> State:
     turn = _spent(turn, event.usage, event.cost)
     if event.delay is not None:
         return replace(state, phase=Phase.READY, turn=replace(turn, delay=event.delay))
-    turn = replace(turn, status=TurnStatus.FAILED, reason=event.kind)
+    if event.kind == TIME_IS_UP:
+        turn = replace(turn, status=TurnStatus.LIMIT_REACHED, reason="seconds")
+    else:
+        turn = replace(turn, status=TurnStatus.FAILED, reason=event.kind)
     return replace(state, phase=Phase.CLOSING, turn=turn)
 
 

@@ -1,0 +1,111 @@
+"""The one place where the SDK's and the transport's exceptions become `turnkeeper.errors.APIError`."""
+
+from __future__ import annotations
+
+import email.utils
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import anthropic
+import httpx2
+
+from turnkeeper.core.retries import is_retryable
+from turnkeeper.errors import APIError
+
+__all__ = ("failure_from", "failure_in_stream")
+
+_LONGEST_TEXT = 2_000
+
+
+def failure_from(error: Exception) -> APIError | None:
+    """The APIError for an exception of one request, None for one that isn't about the API.
+
+    The message is the server's own where the envelope has one. An answer to a bad key may repeat the key: the text of
+    a 401 is not passed on.
+    """
+    if isinstance(error, anthropic.APIStatusError):
+        return _from_status(error)
+    if isinstance(error, anthropic.APITimeoutError | httpx2.TimeoutException):
+        return APIError("the request timed out", kind="timeout_error", retryable=True)
+    if isinstance(error, anthropic.APIConnectionError | httpx2.TransportError):
+        cause = error.__cause__ or error
+        text = f"the connection to the API failed ({type(cause).__name__})"
+        return APIError(text, kind="connection_error", retryable=True)
+    if isinstance(error, anthropic.AnthropicError):
+        return APIError(str(error)[:_LONGEST_TEXT], kind="client_error")
+    return None
+
+
+def _from_status(error: anthropic.APIStatusError) -> APIError:
+    headers = error.response.headers
+    kind = error.type or _kind_for(error.status_code)
+    details = error.body.get("error", {}).get("details") if isinstance(error.body, Mapping) else None
+    return APIError(
+        _text(error),
+        kind=kind,
+        status=error.status_code,
+        retryable=is_retryable(
+            kind, error.status_code, error_code=error.error_code, told=headers.get("x-should-retry")
+        ),
+        retry_after=_retry_after(headers),
+        request_id=error.request_id,
+        details=dict(details) if isinstance(details, Mapping) else None,
+    )
+
+
+def _text(error: anthropic.APIStatusError) -> str:
+    if error.status_code == 401:
+        return "the API refused the key (401); check ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN"
+    said = error.api_message
+    if not said and isinstance(error.body, Mapping):
+        inner = error.body.get("error")
+        said = inner.get("message") if isinstance(inner, Mapping) else inner if isinstance(inner, str) else None
+    if not said:
+        said = f"the endpoint answered {error.status_code} without an error message"
+    return str(said)[:_LONGEST_TEXT]
+
+
+def _kind_for(status: int) -> str:
+    """For answers without the API's envelope, such as an HTML page of a proxy. Names: platform docs, api/errors."""
+    known = {
+        400: "invalid_request_error",
+        401: "authentication_error",
+        402: "billing_error",
+        403: "permission_error",
+        404: "not_found_error",
+        408: "timeout_error",
+        409: "conflict_error",
+        413: "request_too_large",
+        429: "rate_limit_error",
+        504: "timeout_error",
+        529: "overloaded_error",
+    }
+    return known.get(status, "api_error" if status >= 500 else "unknown_error")
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        try:
+            return float(headers[name]) / unit
+        except (KeyError, ValueError):
+            continue
+    when = email.utils.parsedate_tz(headers.get("retry-after", ""))
+    return None if when is None else max(email.utils.mktime_tz(when) - time.time(), 0.0)
+
+
+def failure_in_stream(data: Any, request_id: str | None) -> APIError:
+    """An `event: error` inside a stream that began with 200; it is classified by its type, not by the status."""
+    body = data.get("error") if isinstance(data, Mapping) else None
+    body = body if isinstance(body, Mapping) else {}
+    kind = str(body.get("type") or "api_error")
+    details = body.get("details")
+    code = details.get("error_code") if isinstance(details, Mapping) else None
+    return APIError(
+        str(body.get("message") or "the stream ended with an error event")[:_LONGEST_TEXT],
+        kind=kind,
+        status=200,
+        retryable=is_retryable(kind, 200, error_code=code),
+        request_id=request_id,
+        details=dict(details) if isinstance(details, Mapping) else None,
+    )

@@ -1,0 +1,1 @@
+"""The loop at work: performs what the core decides, records what happened."""

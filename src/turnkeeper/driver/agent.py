@@ -1,0 +1,250 @@
+"""The agent: a model, a prompt, tools and limits; and the doors to its turns."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+import uuid
+import weakref
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import anyio
+
+from turnkeeper.client.api import APIClient
+from turnkeeper.core.retries import RetryPolicy
+from turnkeeper.core.tool_choice import check_tool_choice, parse_tool_choice
+from turnkeeper.driver import portal
+from turnkeeper.driver.bodies import RequestBody
+from turnkeeper.driver.conversation import Conversation
+from turnkeeper.driver.keeper import Keeper
+from turnkeeper.driver.loop import Plan
+from turnkeeper.driver.reply import Reply
+from turnkeeper.driver.settings import Settings
+from turnkeeper.errors import ConfigurationError, LimitError
+from turnkeeper.journal import Journal, MemoryJournal
+from turnkeeper.models import find
+from turnkeeper.tools import Registry
+from turnkeeper.types import Limits, Message, Principal, ToolChoice
+
+__all__ = ("Agent",)
+
+
+class Agent:
+    """What answers: configured once, used for any number of conversations.
+
+    Args:
+        model: A model id; else the setting `model`, else claude-opus-5-5.
+        system: The system prompt: text, or the API's list of text blocks.
+        tools: Functions, `Tool`s, or the API's own definitions of tools that it runs itself (such as web search).
+        tool_choice: `auto`, `any`, `none`, a tool's name, or the API's object. A forced choice holds for the first
+            request of a turn only, so that it can't loop.
+        limits: What one turn may use.
+        max_tokens: Room for one reply; a reply cut off by it is asked for again with more.
+        thinking: The API's `thinking` object.
+        stream: Stream replies (the default); False asks for each reply as a whole.
+        client: An asynchronous SDK client, or a `turnkeeper.testing.MessagesAPI`.
+        base_url, api_key: For a client of the agent's own, where `client` is not given.
+        disable_parallel_tool_use: At most one call in a reply.
+        most_calls_at_once: How many calls of one reply run at the same time; None for all, 1 for one by one.
+        retry: How failed requests are tried again.
+        headers: Extra headers of every request, such as `anthropic-beta`.
+        timeout: Seconds that a request may be silent; None for the SDK's own.
+        extra: Other members of the request body (`metadata`, `output_config`, `stop_sequences`, …).
+        clock, chance, sleep: The time in seconds since 1970, a number in 0..1, and how to wait; replaced in tests.
+
+    Raises ConfigurationError for combinations that the API would refuse, LimitError for a limit that can't be kept.
+    """
+
+    def __init__(  # noqa: PLR0913 - the one place where everything is set
+        self,
+        *,
+        model: str | None = None,
+        system: str | Sequence[Mapping[str, Any]] | None = None,
+        tools: Sequence[Any] = (),
+        tool_choice: ToolChoice = "auto",
+        limits: Limits | None = None,
+        max_tokens: int | None = None,
+        thinking: Mapping[str, Any] | None = None,
+        stream: bool = True,
+        client: Any = None,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        disable_parallel_tool_use: bool = False,
+        most_calls_at_once: int | None = None,
+        retry: RetryPolicy | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        extra: Mapping[str, Any] | None = None,
+        clock: Callable[[], float] = time.time,
+        chance: Callable[[], float] = random.random,
+        sleep: Callable[[float], Any] = anyio.sleep,
+    ) -> None:
+        settings = Settings()
+        self.model = str(settings.find("model", model))
+        self._registry = Registry(tools)
+        self._given_client = client
+        self._api_key = api_key
+        self._base_url = settings.find("base_url", base_url)
+        self._headers = headers
+        self._timeout = timeout
+        self._clients: weakref.WeakKeyDictionary[Any, APIClient] = weakref.WeakKeyDictionary()
+        self._most_at_once = most_calls_at_once
+        if most_calls_at_once is not None and most_calls_at_once < 1:
+            raise ConfigurationError(f"most_calls_at_once must be 1 or more, not {most_calls_at_once}")
+        if isinstance(system, str) and not system.strip():
+            system = None
+        about = find(self.model)
+        room = settings.find("max_tokens", max_tokens)
+        if not isinstance(room, int) or room < 1:
+            raise ConfigurationError(f"max_tokens must be a positive number of tokens, not {room!r}")
+        if about.max_output is not None:
+            if max_tokens is not None and max_tokens > about.max_output:
+                raise ConfigurationError(
+                    f"max_tokens {max_tokens} is more than {self.model} can write ({about.max_output})"
+                )
+            room = min(room, about.max_output)
+        choice = parse_tool_choice(tool_choice, disable_parallel=disable_parallel_tool_use)
+        fields = dict(extra or {})
+        if thinking is not None:
+            fields["thinking"] = dict(thinking)
+        check_tool_choice(
+            choice,
+            names=self._registry.names,
+            model=self.model,
+            forced_support=about.forced_tool_choice,
+            thinking=fields.get("thinking", {}).get("type", about.thinking_default),
+        )
+        self.limits = _checked_limits(limits or Limits(), priced=about.input_price is not None, model=self.model)
+        self._plan = Plan(
+            body=RequestBody(
+                model=self.model,
+                system=system if system is None or isinstance(system, str) else [dict(block) for block in system],
+                tools=self._registry.definitions,
+                extra=fields,
+                stream=stream,
+            ),
+            model=about,
+            max_tokens=room,
+            tool_choice=choice,
+            has_tools=bool(self._registry.names),
+            limits=self.limits,
+            retry=retry or RetryPolicy(),
+            stream=stream,
+            clock=clock,
+            chance=chance,
+            sleep=sleep,
+        )
+
+    @property
+    def tools(self) -> Registry:
+        """The tools on offer."""
+        return self._registry
+
+    async def run(self, prompt: str | Sequence[Mapping[str, Any]]) -> Reply:
+        """One turn in memory. APIError if the API fails for good, InputError for an empty prompt."""
+        return await self._in_memory().send(prompt)
+
+    def run_sync(self, prompt: str | Sequence[Mapping[str, Any]]) -> Reply:
+        """`run` for synchronous code; works inside a running event loop too (notebooks)."""
+        return portal.call(lambda: self.run(prompt))
+
+    async def answer(self, messages: Sequence[Message]) -> Reply:
+        """One turn in memory that answers an existing message list; HistoryError says what is wrong with it."""
+        return await self._in_memory().answer(messages)
+
+    def answer_sync(self, messages: Sequence[Message]) -> Reply:
+        """`answer` for synchronous code."""
+        return portal.call(lambda: self.answer(messages))
+
+    @asynccontextmanager
+    async def open(self, journal: str | Journal = "memory:") -> AsyncIterator[Keeper]:
+        """Conversations in a journal: `sqlite:///desk.db`, `postgresql+psycopg://…`, `memory:`, or a Journal.
+
+        On leaving, running turns are interrupted (and can be resumed) and a journal opened here is closed.
+        """
+        kept = await _journal(journal) if isinstance(journal, str) else journal
+        try:
+            async with anyio.create_task_group() as group:
+                yield Keeper(agent=self, journal=kept, group=group)
+                group.cancel_scope.cancel()
+        finally:
+            with anyio.CancelScope(shield=True):
+                if kept is not journal:
+                    await kept.aclose()
+                await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close this event loop's connections of the agent's own client."""
+        client = self._clients.pop(asyncio.get_running_loop(), None)
+        if client is not None and self._given_client is None:
+            await client.aclose()
+
+    def conversation(  # noqa: D102 - described at Keeper.conversation
+        self,
+        conversation_id: str,
+        *,
+        journal: Journal,
+        principal: Principal | None = None,
+        injected: Mapping[str, Any] | None = None,
+        group: anyio.abc.TaskGroup | None = None,
+    ) -> Conversation:
+        return Conversation(
+            conversation_id,
+            plan=self._plan,
+            registry=self._registry,
+            client=self._client,
+            journal=journal,
+            principal=principal,
+            injected=injected or {},
+            most_at_once=self._most_at_once,
+            group=group,
+        )
+
+    def _in_memory(self) -> Conversation:
+        return self.conversation(uuid.uuid4().hex, journal=MemoryJournal())
+
+    def _client(self) -> APIClient:
+        loop = asyncio.get_running_loop()
+        client = self._clients.get(loop)
+        if client is None:
+            given = self._given_client
+            if given is None:
+                client = APIClient.connect(
+                    api_key=self._api_key, base_url=self._base_url, headers=self._headers, timeout=self._timeout
+                )
+            else:
+                sdk = given.client() if not hasattr(given, "post") and hasattr(given, "client") else given
+                client = APIClient(sdk, headers=self._headers, timeout=self._timeout)
+            self._clients[loop] = client
+        return client
+
+
+async def _journal(url: str) -> Journal:
+    if url == "memory:":
+        return MemoryJournal()
+    from turnkeeper.journal import open_journal  # noqa: PLC0415 - SQLAlchemy loads only for a SQL journal
+
+    return await open_journal(url)
+
+
+def _checked_limits(limits: Limits, *, priced: bool, model: str) -> Limits:
+    for name in ("requests", "calls", "tokens", "seconds", "usd"):
+        value = getattr(limits, name)
+        if value is None:
+            continue
+        try:
+            number = Decimal(str(value))
+        except InvalidOperation:
+            raise LimitError(f"the limit on {name} must be a number, not {value!r}") from None
+        if not number.is_finite() or number < 0 or (name == "requests" and number < 1):
+            raise LimitError(f"the limit on {name} must be {'at least 1' if name == 'requests' else '0 or more'}")
+    if limits.usd is not None and not priced:
+        raise LimitError(
+            f"a limit on money needs a known price, and {model} has none; use a limit on tokens, or a priced model"
+            " (`turnkeeper models`)"
+        )
+    return limits

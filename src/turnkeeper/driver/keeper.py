@@ -1,0 +1,55 @@
+"""An agent together with a journal: where durable conversations come from."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from anyio.abc import TaskGroup
+
+from turnkeeper.driver.conversation import Conversation
+from turnkeeper.errors import InputError
+from turnkeeper.journal import Journal, Summary
+from turnkeeper.types import Principal
+
+if TYPE_CHECKING:
+    from turnkeeper.driver.agent import Agent
+
+__all__ = ("Keeper",)
+
+LONGEST_ID = 200
+
+
+class Keeper:
+    """Conversations of one agent in one journal; made by `async with agent.open(…) as keeper`."""
+
+    def __init__(self, *, agent: Agent, journal: Journal, group: TaskGroup) -> None:
+        self.agent = agent
+        self.journal = journal
+        self._group = group
+
+    async def conversation(
+        self,
+        conversation_id: str | None = None,
+        *,
+        principal: Principal | None = None,
+        injected: Mapping[str, Any] | None = None,
+    ) -> Conversation:
+        """The conversation of that id, new if the journal has none; without an id, a new one.
+
+        `principal` is who is talking, as the application knows it; a conversation of another principal is answered
+        with UnknownConversationError, as if it weren't there. `injected` binds the tools' Injected parameters.
+        """
+        name = uuid.uuid4().hex if conversation_id is None else conversation_id
+        if not name.strip() or len(name) > LONGEST_ID or not name.isprintable():
+            raise InputError(f"a conversation id is 1 to {LONGEST_ID} printable characters, not {name[:40]!r}")
+        conversation = self.agent.conversation(
+            name, journal=self.journal, principal=principal, injected=injected, group=self._group
+        )
+        await conversation.load()
+        return conversation
+
+    async def list(self, *, principal: Principal | None = None, limit: int = 50, offset: int = 0) -> list[Summary]:
+        """The journal's conversations, the newest change first; `principal` narrows to that one's own."""
+        return await self.journal.conversations(principal=principal, limit=limit, offset=offset)

@@ -1,0 +1,287 @@
+"""The loop: ask the core what comes next, do it, write it down, until the turn is over."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import anyio
+
+from turnkeeper.client.api import APIClient
+from turnkeeper.core.answers import for_cancelled
+from turnkeeper.core.events import (
+    CallFinished,
+    CallRequest,
+    ReplyReceived,
+    RequestFailed,
+    RequestStarted,
+    TurnEnded,
+    TurnWarned,
+)
+from turnkeeper.core.machine import TIME_IS_UP, EndTurn, Phase, RunCalls, SendRequest, Wait, decide
+from turnkeeper.core.replies import Action, Shape, judge
+from turnkeeper.core.retries import RetryPolicy, wait_before_retry
+from turnkeeper.core.tool_choice import choice_for_request
+from turnkeeper.driver.asking import BrokenReplyError, ask
+from turnkeeper.driver.bodies import RequestBody
+from turnkeeper.driver.recorder import Recorder
+from turnkeeper.driver.running import CallRunner
+from turnkeeper.errors import APIError
+from turnkeeper.models import Model
+from turnkeeper.types import Limits, TurnStatus, Usage
+from turnkeeper.updates import (
+    ReplyDiscarded,
+    RetryScheduled,
+    Update,
+    Warned,
+)
+from turnkeeper.updates import ReplyReceived as ReplyReceivedUpdate
+from turnkeeper.updates import (
+    RequestStarted as RequestStartedUpdate,
+)
+from turnkeeper.updates import (
+    TurnEnded as TurnEndedUpdate,
+)
+from turnkeeper.wire.blocks import CLIENT_CALL, text_of
+from turnkeeper.wire.json import decode, encode
+from turnkeeper.wire.reply import WireReply
+
+__all__ = ("Loop", "Plan", "close_open_turn", "final_text")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What an agent brings to each of its turns."""
+
+    body: RequestBody
+    model: Model
+    max_tokens: int
+    tool_choice: dict[str, Any]
+    has_tools: bool
+    limits: Limits
+    retry: RetryPolicy
+    stream: bool
+    clock: Callable[[], float]
+    chance: Callable[[], float]
+    sleep: Callable[[float], Any]
+
+
+class Loop:
+    """Drives one turn. `run` gives the APIError that ended it, if one did."""
+
+    def __init__(self, *, plan: Plan, client: APIClient, recorder: Recorder, runner: CallRunner) -> None:
+        self._plan = plan
+        self._client = client
+        self._recorder = recorder
+        self._runner = runner
+        self._error: APIError | None = None
+
+    async def run(self) -> APIError | None:
+        """Perform decisions until the turn is over."""
+        plan, recorder = self._plan, self._recorder
+        try:
+            while True:
+                decision = decide(recorder.state, plan.limits, now=plan.clock())
+                if isinstance(decision, SendRequest):
+                    await self._send(decision)
+                elif isinstance(decision, RunCalls):
+                    await self._runner.run(decision, self._last_blocks())
+                elif isinstance(decision, EndTurn):
+                    await self._end(decision)
+                elif isinstance(decision, Wait):
+                    await recorder.flush()
+                    return self._error
+        finally:
+            await recorder.save()
+
+    def _last_blocks(self) -> tuple[str, ...]:
+        for event in reversed(self._recorder.turn_events):
+            if isinstance(event, ReplyReceived):
+                return event.blocks
+        raise AssertionError("calls without a reply")
+
+    async def _end(self, decision: EndTurn) -> None:
+        recorder = self._recorder
+        recorder.stage(TurnEnded(at=self._plan.clock(), status=decision.status, reason=decision.reason))
+        turn = recorder.state.turn
+        assert turn is not None
+        await recorder.flush()
+        await recorder.tell(
+            TurnEndedUpdate(
+                status=decision.status,
+                reason=decision.reason,
+                text=final_text(recorder),
+                usage=turn.usage,
+                cost=turn.cost if turn.priced else None,
+            )
+        )
+
+    async def _send(self, decision: SendRequest) -> None:
+        plan, recorder = self._plan, self._recorder
+        if decision.delay > 0:
+            await recorder.flush()
+            await plan.sleep(decision.delay)
+        max_tokens = decision.max_tokens or plan.max_tokens
+        choice = choice_for_request(plan.tool_choice, has_tools=plan.has_tools, forced=decision.forced)
+        event = RequestStarted(
+            at=plan.clock(),
+            number=decision.number,
+            attempt=decision.attempt,
+            model=plan.model.id,
+            max_tokens=max_tokens,
+            tool_choice=choice,
+        )
+        recorder.stage(
+            event, RequestStartedUpdate(number=decision.number, attempt=decision.attempt, model=plan.model.id)
+        )
+        await recorder.flush()
+        body = plan.body.encode(recorder.history, max_tokens=max_tokens, tool_choice=choice)
+        lenient = decision.attempt > 1
+        try:
+            with anyio.fail_after(self._time_left()):
+                reply = await ask(self._client, body, stream=plan.stream, lenient=lenient, emit=recorder.emit)
+        except BrokenReplyError as broken:
+            self._broken(decision, broken)
+        except TimeoutError:
+            self._fail(decision, APIError("the limit on seconds is reached", kind=TIME_IS_UP), None, None)
+        else:
+            self._received(decision, reply, max_tokens)
+
+    def _time_left(self) -> float | None:
+        turn = self._recorder.state.turn
+        seconds = self._plan.limits.seconds
+        if seconds is None or turn is None:
+            return None
+        left = turn.started_at + seconds - self._plan.clock()
+        return left if math.isfinite(left) else None
+
+    def _broken(self, decision: SendRequest, broken: BrokenReplyError) -> None:
+        error = broken.error
+        delay = wait_before_retry(
+            self._plan.retry,
+            attempt=decision.attempt,
+            retryable=error.retryable,
+            retry_after=error.retry_after,
+            chance=self._plan.chance(),
+        )
+        self._fail(decision, error, broken.partial, delay)
+
+    def _fail(self, decision: SendRequest, error: APIError, partial: WireReply | None, delay: float | None) -> None:
+        usage = partial.usage if partial is not None else {}
+        event = RequestFailed(
+            at=self._plan.clock(),
+            number=decision.number,
+            attempt=decision.attempt,
+            kind=error.kind,
+            message=str(error),
+            status=error.status,
+            request_id=error.request_id,
+            delay=delay,
+            partial=partial.blocks if partial is not None else (),
+            usage=usage,
+            cost=self._cost(usage),
+        )
+        updates: list[Update] = []
+        if partial is not None:
+            updates.append(ReplyDiscarded(reason=error.kind))
+        if delay is not None:
+            updates.append(RetryScheduled(reason=error.kind, delay=delay, attempt=decision.attempt + 1))
+        elif error.kind != TIME_IS_UP:
+            self._error = error
+        self._recorder.stage(event, *updates)
+
+    def _cost(self, usage: dict[str, Any]) -> Decimal | None:
+        return self._plan.model.cost(Usage.of(usage)) if usage else None
+
+    def _received(self, decision: SendRequest, reply: WireReply, max_tokens: int) -> None:
+        plan, recorder = self._plan, self._recorder
+        turn = recorder.state.turn
+        assert turn is not None
+        blocks = reply.parsed()
+        verdict = judge(
+            reply.stop_reason,
+            Shape.of(blocks),
+            used=turn.used,
+            max_tokens=max_tokens,
+            most_tokens=plan.model.max_output,
+        )
+        event = ReplyReceived(
+            at=plan.clock(),
+            number=decision.number,
+            blocks=reply.blocks,
+            stop_reason=reply.stop_reason,
+            usage=reply.usage,
+            action=verdict.action,
+            kept=verdict.kept,
+            status=verdict.status,
+            reason=verdict.reason,
+            max_tokens=verdict.max_tokens,
+            calls=self._calls(blocks) if verdict.action is Action.RUN_CALLS else (),
+            invalid_inputs={str(index): raw for index, raw in reply.invalid_inputs.items()},
+            fields=reply.fields,
+            request_id=reply.request_id,
+            cost=plan.model.cost(Usage.of(reply.usage)),
+        )
+        text = text_of(blocks)
+        updates: list[Update] = [
+            ReplyReceivedUpdate(text=text, stop_reason=reply.stop_reason, usage=Usage.of(reply.usage))
+        ]
+        if not verdict.kept and verdict.status is not TurnStatus.TRUNCATED:
+            updates.append(ReplyDiscarded(reason=verdict.reason))
+        recorder.stage(event, *updates)
+        if verdict.reason in ("tool_use_without_calls", "unknown_stop_reason", "empty_reply"):
+            message = f"the reply stopped with {reply.stop_reason!r}: {verdict.reason.replace('_', ' ')}"
+            recorder.stage(
+                TurnWarned(at=plan.clock(), code=verdict.reason, message=message),
+                Warned(code=verdict.reason, message=message),
+            )
+
+    def _calls(self, blocks: list[dict[str, Any]]) -> tuple[CallRequest, ...]:
+        history = self._recorder.history
+        reply = self._recorder.state.replies + 1
+        taken: set[str] = set()
+        calls: list[CallRequest] = []
+        for index, block in enumerate(blocks):
+            if block.get("type") != CLIENT_CALL:
+                continue
+            given = block.get("id")
+            name = block.get("name")
+            call_id = history.fresh_id(given if given not in taken else None, reply=reply, index=index)
+            taken.add(call_id)
+            calls.append(
+                CallRequest(
+                    id=call_id,
+                    name=name if isinstance(name, str) else encode(name),
+                    index=index,
+                    given_id=None if call_id == given else str(given or ""),
+                )
+            )
+        return tuple(calls)
+
+
+def close_open_turn(recorder: Recorder, *, at: float, reason: str) -> None:
+    """Stage the end of a turn that was left open: each open call gets its result, the turn is cancelled."""
+    state = recorder.state
+    turn = state.turn
+    if turn is None or state.phase is Phase.IDLE:
+        return
+    for call in turn.open_calls:
+        recorder.stage(
+            CallFinished(at=at, call_id=call.id, state="cancelled", content=encode(for_cancelled(call)), is_error=True)
+        )
+    closing = recorder.state.turn
+    if recorder.state.phase is Phase.CLOSING and closing is not None and closing.status is not None:
+        recorder.stage(TurnEnded(at=at, status=closing.status, reason=closing.reason))
+    else:
+        recorder.stage(TurnEnded(at=at, status=TurnStatus.CANCELLED, reason=reason))
+
+
+def final_text(recorder: Recorder) -> str:
+    """The last reply's text in this turn; of a refused reply nothing, of a truncated one what there was."""
+    for event in reversed(recorder.turn_events):
+        if isinstance(event, ReplyReceived) and (event.kept or event.status == TurnStatus.TRUNCATED):
+            return text_of([decode(raw) for raw in event.blocks])
+    return ""

@@ -1,0 +1,107 @@
+"""Writing down what happened: events go into the state and the history at once, into the journal in groups.
+
+`stage` notes an event; `flush` makes everything staged durable and only then lets the caller see the updates that
+belong to it. Effects start after a flush, never after a mere stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import anyio
+
+from turnkeeper.core.events import Event
+from turnkeeper.core.history import History
+from turnkeeper.core.machine import State, advance
+from turnkeeper.errors import JournalError
+from turnkeeper.journal.port import Journal
+from turnkeeper.updates import Update
+
+__all__ = ("Recorder",)
+
+Emit = Callable[[Update], Awaitable[None]]
+
+
+class Recorder:
+    """The state, history and journal of one conversation, moved together."""
+
+    def __init__(self, journal: Journal, conversation_id: str) -> None:
+        self._journal = journal
+        self._conversation_id = conversation_id
+        self._staged: list[Event] = []
+        self._updates: list[Update] = []
+        self._flushing = anyio.Lock()
+        self._emit: Emit | None = None
+        self.state = State()
+        self.history = History()
+        self.turn_events: list[Event] = []
+        self.last = 0
+        self.broken: JournalError | None = None
+
+    @property
+    def emit(self) -> Emit | None:
+        """Where updates go; None while nobody listens."""
+        return self._emit
+
+    def listen(self, emit: Emit | None) -> None:
+        """Send updates there from now on."""
+        self._emit = emit
+        self._updates = []
+
+    async def load(self) -> Event | None:
+        """Read what the journal has beyond what is known here; gives the first of it."""
+        events = await self._journal.read(self._conversation_id, after=self.last)
+        for event in events:
+            self._take(event)
+        self.last += len(events)
+        return events[0] if events else None
+
+    def _take(self, event: Event) -> None:
+        self.state = advance(self.state, event)
+        self.history.apply(event)
+        if event.type in ("turn_started", "turn_resumed"):
+            self.turn_events = []
+        self.turn_events.append(event)
+
+    def stage(self, event: Event, *updates: Update) -> None:
+        """Note an event, and what to tell the caller once it is durable."""
+        if self.broken is not None:
+            raise self.broken
+        self._take(event)
+        self._staged.append(event)
+        if self._emit is not None:
+            self._updates.extend(updates)
+
+    async def flush(self) -> None:
+        """Make what is staged durable, then tell. JournalError: nothing staged was written, this recorder is done."""
+        with anyio.CancelScope(shield=True):
+            async with self._flushing:
+                await self._write()
+        await self.tell()
+
+    async def _write(self) -> None:
+        staged, self._staged = self._staged, []
+        if not staged:
+            return
+        if self.broken is not None:
+            raise self.broken
+        try:
+            self.last = await self._journal.append(self._conversation_id, staged, after=self.last)
+        except JournalError as error:
+            self.broken = error
+            raise
+
+    async def save(self) -> None:
+        """Make durable what is still staged, without telling anyone: the way out of a turn that is interrupted."""
+        with anyio.CancelScope(shield=True):
+            async with self._flushing:
+                if self.broken is None:
+                    await self._write()
+
+    async def tell(self, *updates: Update) -> None:
+        """Pass on the updates of flushed events, and these."""
+        if self._emit is None:
+            return
+        self._updates.extend(updates)
+        while self._updates:
+            await self._emit(self._updates.pop(0))
