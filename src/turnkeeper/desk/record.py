@@ -1,0 +1,57 @@
+"""The audit: who did what to which record, when, with what outcome. It never holds secrets or whole contacts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+__all__ = ("SYSTEM", "Action", "Actor", "AuditEntry", "Outcome", "storable")
+
+Action: TypeAlias = Literal[
+    "seed",
+    "get_user",
+    "get_order_by_id",
+    "get_customer_orders",
+    "get_user_info",
+    "cancel_order",
+    "update_contact",
+]
+Outcome: TypeAlias = Literal["seeded", "found", "not_found", "cancelled", "changed", "unchanged", "refused", "denied"]
+"""`refused`: the rules of the desk say no; `denied`: this principal may not even ask."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actor:
+    """On whose behalf the desk is used, and in which call of which conversation (None outside of one)."""
+
+    kind: str
+    id: str
+    conversation_id: str | None = None
+    call_id: str | None = None
+
+
+SYSTEM = Actor(kind="system", id="desk")
+"""The desk itself, for what no person asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEntry:
+    """One row of the audit. `subject` is such as `order:24601`; `at` is aware and in UTC; `seq` only ever grows."""
+
+    seq: int
+    at: datetime
+    principal_kind: str
+    principal_id: str
+    action: Action
+    subject: str
+    outcome: Outcome
+    detail: str
+    conversation_id: str | None
+    call_id: str | None
+
+
+def storable(text: str, *, limit: int = 200) -> str:
+    """Text that both databases take: no NUL, no half surrogate pairs (each becomes U+FFFD), at most `limit` long."""
+    clean = text.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return clean if len(clean) <= limit else clean[: limit - 1] + "…"
