@@ -12,7 +12,14 @@ from turnkeeper.wire.stream import assemble
 
 
 def start(usage: dict[str, Any] | None = None) -> dict[str, Any]:
-    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [], "stop_reason": None}
+    message: dict[str, Any] = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": [],
+        "stop_reason": None,
+    }
     return {"type": "message_start", "message": message | {"usage": usage or {}}}
 
 

@@ -117,6 +117,13 @@ class History:
             self._closed.append(last.encode())
         self._role, self._whole, self._blocks = None, None, []
 
+    def _reopen_last(self) -> None:
+        """The last message is gone: the one before it is the last now."""
+        self._role, self._whole, self._blocks = None, None, []
+        if self._closed:
+            self._whole = self._closed.pop().decode()
+            self._role = decode(raw_members(self._whole)["role"])
+
     def _add(self, role: str, blocks: list[str]) -> None:
         if role == self._role:
             self._open_whole()
@@ -175,7 +182,7 @@ class History:
             if len(kept) < len(self._blocks):
                 self._blocks = kept
             if not kept:
-                self._role = None
+                self._reopen_last()
             return
         if not self._closed:
             return
