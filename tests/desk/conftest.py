@@ -8,11 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.postgres import postgres_database, postgres_url
 from turnkeeper import desk
 from turnkeeper.desk.record import Actor
-
-__all__ = ("postgres_database", "postgres_url")
 
 NOON = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 

@@ -65,6 +65,7 @@ def test_a_key_is_its_own_key(text: str, kind: ContactKind) -> None:
         (" 24601 ", "24601"),
         ("#24601", "24601"),
         ("２４６０１", "24601"),
+        ("\u200e24601\u200f", "24601"),
         ("", None),
         ("#", None),
         ("2\0", None),

@@ -203,6 +203,12 @@ def test_a_read_only_server_is_refused(postgres_database: str) -> None:
     assert text.endswith("is read-only; the desk needs a database that it can write to")
 
 
+def test_a_desk_without_one_of_its_tables_is_refused(url: str) -> None:
+    desk.open_database(url).close()
+    statement(url, "DROP TABLE desk_orders")
+    assert refusal_of(url).endswith("lacks some of the desk's tables; restore it from a copy, or name another one")
+
+
 def test_a_user_without_rights_is_told(postgres_database: str) -> None:
     user = sa.make_url(postgres_database).database
     statement(postgres_database, f"CREATE ROLE {user} LOGIN PASSWORD 's3cret'")

@@ -29,7 +29,7 @@ def identifier(value: str) -> str | None:
     """The id that somebody wrote (` #24601 ` is 24601), or None when no id could be written so."""
     if _unprintable(value):
         return None
-    return unicodedata.normalize("NFKC", value).strip().removeprefix("#").strip() or None
+    return _visible(unicodedata.normalize("NFKC", value)).removeprefix("#").strip() or None
 
 
 def checked_email(value: str) -> str:
@@ -90,8 +90,11 @@ def _folded(value: str) -> str | None:
     if _unprintable(value):
         return None
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", value).casefold())
-    visible = "".join(character for character in folded if unicodedata.category(character) != "Cf")
-    return unicodedata.normalize("NFKC", visible).strip() or None
+    return unicodedata.normalize("NFKC", _visible(folded)) or None
+
+
+def _visible(value: str) -> str:
+    return "".join(character for character in value if unicodedata.category(character) != "Cf").strip()
 
 
 def _unprintable(value: str) -> bool:

@@ -44,8 +44,9 @@ def extract_reply(text: str) -> str:
 class ReplyFilter:
     """The same for a text that streams in: `feed` gives what can be shown by now, `finish` what was held back.
 
-    One filter serves one reply of the model. What comes before the first tag is held back, since a tag may still come;
-    inside a reply only what may turn out to be a tag, or white space at the reply's end, has to wait.
+    One filter serves one reply of the model; when that is thrown away (`updates.ReplyDiscarded`), so is the filter.
+    What comes before the first tag is held back, since a tag may still come; inside a reply only what may turn out to
+    be a tag, or white space at the reply's end, has to wait.
     """
 
     def __init__(self) -> None:

@@ -18,6 +18,7 @@ _STATES = {
     "28P01": "refused the user name or the password",
     "28000": "refused this user",
     "3D000": "has no database of that name; create it first",
+    "42P01": "lacks some of the desk's tables; restore it from a copy, or name another one",
     "53300": "has no connection free; try again later",
 }
 _PHRASES = (
@@ -25,6 +26,7 @@ _PHRASES = (
     ("malformed", "is a damaged SQLite database; restore it from a copy, or name another one"),
     ("readonly", "is read-only; the desk needs a database that it can write to"),
     ("read-only", "is read-only; the desk needs a database that it can write to"),
+    ("no such table", "lacks some of the desk's tables; restore it from a copy, or name another one"),
     ("locked", "is in use by another program that doesn't let go of it; try again when that is done"),
     ("unable to open", "can't be opened; look at the path and who may read it"),
     ("disk is full", "can't be written: the disk is full"),

@@ -1,0 +1,7 @@
+"""Fixtures for all tests."""
+
+from __future__ import annotations
+
+from tests.postgres import postgres_database, postgres_url
+
+__all__ = ("postgres_database", "postgres_url")
