@@ -37,10 +37,11 @@ class Model:
     """What is known of one model id. None and "unknown" mean: not settled, so nothing is refused because of it.
 
     Prices are USD per million tokens. `cache_read_rate` is a factor on the input price; writes cost 1.25 times the
-    input price for five minutes and twice for an hour. `cache_minimum` is the shortest prefix that is cached, in tokens.
-    `thinking_rejected` lists the values of `thinking.type` that answer 400; `between_tools` says whether the model takes
-    that value; `thinking_off_effort` is the highest effort beside thinking switched off. `tool_overhead` are the tokens
-    that having tools adds to the prompt, `tool_overhead_forced` with tool_choice any/tool.
+    input price for five minutes and twice for an hour. `cache_minimum` is the shortest cached prefix, in tokens.
+    `thinking_rejected` lists the values of `thinking.type` that answer 400; `between_tools` says whether the model
+    takes that value; `thinking_off_effort` is the highest effort beside thinking switched off. `tool_overhead` are the
+    tokens that having tools adds to the prompt, `tool_overhead_forced` with tool_choice any or tool. `image_limit`
+    counts images of a request, `image_tokens` is the most that one costs, `image_edge` the pixels it is scaled to.
     `window_overflow` says what happens to input plus max_tokens beyond the window. `unsettled` names the fields whose
     value rests on reports or inference only.
     """

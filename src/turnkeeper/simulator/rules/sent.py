@@ -96,9 +96,9 @@ class RememberedReplies:
 def prefix_digest(request: Mapping[str, Any]) -> str:
     """The digest of a request's conversation: what a thinking block of its reply is bound to.
 
-    It covers `system`, `tools` and the blocks of all messages, except what may change freely afterwards: thinking blocks
-    (a leading run may be left out), `cache_control` marks, null members, blank text, the direct caller of a tool_use,
-    and where one message of a role ends and the next begins.
+    It covers `system`, `tools` and the blocks of all messages, except what may change freely afterwards: thinking
+    blocks (a leading run may be left out), `cache_control` marks, null members, blank text, the direct caller of a
+    tool_use, and where one message of a role ends and the next begins.
     Source: platform.claude.com/docs/en/models/fable-5-1/whats-new-fable-5-1.
     """
     chain = PrefixChain(request.get("system"), request.get("tools"))

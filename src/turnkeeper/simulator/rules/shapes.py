@@ -1,12 +1,12 @@
 """How the API says that a value has the wrong shape: small checkers that rules and tables are built from.
 
-A checker takes a path and a value and yields findings. Wording as the API gave it on 2026-08-31
-(github.com/openai reports aside, the messages are those of its own validator): "Field required", "Input should be a
-valid string", "Extra inputs are not permitted".
+A checker takes a path and a value and yields findings. The wording is that of the API itself: "Field required",
+"Input should be a valid string", "Extra inputs are not permitted".
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -71,7 +71,8 @@ def integer(path: str, value: Any) -> Iterator[Finding]:
 
 def number(path: str, value: Any) -> Iterator[Finding]:
     """A finite number."""
-    if not isinstance(value, int | float) or isinstance(value, bool) or value != value:
+    finite = isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
+    if not finite or isinstance(value, bool):
         yield wrong(path, "Input should be a valid number")
 
 

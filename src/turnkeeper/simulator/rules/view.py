@@ -20,6 +20,7 @@ __all__ = ("BlockView", "Endpoint", "MessageView", "RequestView", "Turn")
 Endpoint: TypeAlias = Literal["messages", "count_tokens"]
 
 _ROLES = ("user", "assistant", "system")
+_HOLDERS = frozenset({"tool_result", "search_result", "document"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +31,8 @@ class BlockView:
     index: int
     data: Mapping[str, Any]
     path: str
-
-    @property
-    def type(self) -> str:
-        """The block's type; empty when it has none."""
-        kind = self.data.get("type")
-        return kind if isinstance(kind, str) else ""
+    type: str
+    """The block's type; empty when it has none."""
 
     def text(self, key: str) -> str | None:
         """The string member of that name, or None."""
@@ -44,13 +41,15 @@ class BlockView:
 
     def nested(self) -> Iterator[BlockView]:
         """The blocks inside a tool_result, search_result or document of content blocks."""
+        if self.type not in _HOLDERS:
+            return
         source = self.data.get("source")
         holder = source if self.type == "document" and isinstance(source, Mapping) else self.data
         middle = ".source" if holder is source else ""
         content = holder.get("content")
         for index, item in enumerate(content if isinstance(content, list) else ()):
             if isinstance(item, Mapping):
-                yield BlockView(self.message, self.index, item, f"{self.path}{middle}.content.{index}")
+                yield _block(self.message, self.index, item, f"{self.path}{middle}.content.{index}")
 
     def deep(self) -> Iterator[BlockView]:
         """This block and all blocks inside it."""
@@ -74,7 +73,7 @@ class MessageView:
         return f"messages.{self.index}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Turn:
     """Consecutive messages of one role, which the API reads as one message."""
 
@@ -92,7 +91,7 @@ class RequestView:
     """One request and what is known around it.
 
     `saved` is set when a stored request or message list is verified and not a live request judged; `bare` when only
-    messages were given. `body_bytes` and `input_tokens` are the size and the prompt's length, where the caller knows them.
+    messages were given. `body_bytes` and `input_tokens` are the size and the prompt's length, where they are known.
     """
 
     body: Mapping[str, Any]
@@ -156,7 +155,14 @@ class RequestView:
     def tools(self) -> tuple[tuple[int, Mapping[str, Any]], ...]:
         """The tool definitions that are objects, with their indexes."""
         raw = self.body.get("tools")
-        return tuple((i, tool) for i, tool in enumerate(raw if isinstance(raw, list) else ()) if isinstance(tool, Mapping))
+        return tuple(
+            (i, tool) for i, tool in enumerate(raw if isinstance(raw, list) else ()) if isinstance(tool, Mapping)
+        )
+
+    @cached_property
+    def deep_blocks(self) -> tuple[tuple[BlockView, BlockView], ...]:
+        """Every block and every block inside one, in order, each with the top-level block that holds it."""
+        return tuple((inner, block) for message in self.messages for block in message.blocks for inner in block.deep())
 
     @cached_property
     def thinking_type(self) -> str | None:
@@ -191,8 +197,13 @@ class RequestView:
 def _blocks(index: int, content: Any) -> Iterable[BlockView]:
     path = f"messages.{index}.content"
     if isinstance(content, str):
-        yield BlockView(index, 0, {"type": "text", "text": content}, path)
+        yield BlockView(index, 0, {"type": "text", "text": content}, path, "text")
     elif isinstance(content, list):
         for position, block in enumerate(content):
             if isinstance(block, Mapping):
-                yield BlockView(index, position, block, f"{path}.{position}")
+                yield _block(index, position, block, f"{path}.{position}")
+
+
+def _block(message: int, index: int, data: Mapping[str, Any], path: str) -> BlockView:
+    kind = data.get("type")
+    return BlockView(message, index, data, path, kind if isinstance(kind, str) else "")
