@@ -167,11 +167,14 @@ class Agent:
         On leaving, running turns are interrupted (and can be resumed) and a journal opened here is closed.
         """
         kept = await _journal(journal) if isinstance(journal, str) else journal
+        group = anyio.create_task_group()
+        await group.__aenter__()
         try:
-            async with anyio.create_task_group() as group:
-                yield Keeper(agent=self, journal=kept, group=group)
-                group.cancel_scope.cancel()
+            yield Keeper(agent=self, journal=kept, group=group)
         finally:
+            # Left by hand, so that what the block raises reaches the caller as it is, not inside an exception group.
+            group.cancel_scope.cancel()
+            await group.__aexit__(None, None, None)
             with anyio.CancelScope(shield=True):
                 if kept is not journal:
                     await kept.aclose()

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import anyio
-import anyio.from_thread
 
 from turnkeeper.core.answers import CALL_LIMIT, OUTCOME_UNKNOWN, invalid_input, unknown_tool
 from turnkeeper.core.calls import Call, CallState
@@ -191,21 +189,16 @@ class CallRunner:
         )
 
     async def _with_progress(self, one: _Ready) -> Outcome:
-        """Run the call while what it reports is passed on; a tool may report from its worker thread."""
+        """Run the call while what it reports is passed on."""
         send, receive = anyio.create_memory_object_stream[ToolProgress](math.inf)
 
         def report(message: str, fraction: float | None = None) -> None:
-            note = ToolProgress(call_id=one.call.id, message=message, fraction=fraction)
-            if threading.get_ident() == here:
-                send.send_nowait(note)
-            else:
-                anyio.from_thread.run_sync(send.send_nowait, note)
+            send.send_nowait(ToolProgress(call_id=one.call.id, message=message, fraction=fraction))
 
         async def pass_on() -> None:
             async for note in receive:
                 await self._recorder.tell(note)
 
-        here = threading.get_ident()
         async with send, receive, anyio.create_task_group() as group:
             group.start_soon(pass_on)
             outcome = await run_call(one.tool, one.arguments, self._context(one.call, report))
