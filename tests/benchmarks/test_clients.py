@@ -6,11 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-import turnkeeper
 from benchmarks.__main__ import measure, server
 from benchmarks.clients import CLIENTS
-
-NAMES = [name for name in CLIENTS if name != "turnkeeper" or "Agent" in getattr(turnkeeper, "__all__", ())]
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +17,7 @@ def url() -> Iterator[str]:
 
 
 @pytest.mark.parametrize(("mode", "stream"), [("sync", False), ("async", True)])
-@pytest.mark.parametrize("client", NAMES)
+@pytest.mark.parametrize("client", list(CLIENTS))
 def test_a_client_finishes_the_conversation_with_legal_requests(client: str, mode: str, stream: bool, url: str) -> None:
     scenario = {"mode": mode, "stream": stream, "rounds": 4, "calls": 2, "result_bytes": 50, "url": url, "cpu": None}
     result = measure(client, scenario, 60)

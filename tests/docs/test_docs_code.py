@@ -18,12 +18,10 @@ from pathlib import Path
 
 import pytest
 
-import turnkeeper
 from tests.docs.blocks import ROOT, Block, Command, commands, pages, read_blocks
 
 BLOCKS = [block for page in pages() for block in read_blocks(page)]
 COMMANDS = [command for block in BLOCKS if block.language == "console" for command in commands(block)]
-HAS_FACE = bool(getattr(turnkeeper, "__all__", ()))
 HAS_COMMANDS = importlib.util.find_spec("turnkeeper.cli") is not None
 
 
@@ -50,7 +48,7 @@ def run(block: Block, namespace: dict[str, object]) -> None:
 def test_the_python_of_a_page_runs(page: Path) -> None:
     namespace: dict[str, object] = {"__name__": "__main__"}
     for block in read_blocks(page):
-        if block.language == "python" and HAS_FACE and not block.remark.startswith("not run:"):
+        if block.language == "python" and not block.remark.startswith("not run:"):
             run(block, namespace)
 
 
