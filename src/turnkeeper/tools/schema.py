@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typing_extensions
 from pydantic import ConfigDict, TypeAdapter
-from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
+from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import SchemaError, to_jsonable_python
@@ -106,14 +106,12 @@ def _adapter(parameters: tuple[Parameter, ...], names: Mapping[str, Any]) -> Typ
     made: dict[int, Any] = {}
     fields = {parameter.name: _field(parameter, made) for parameter in parameters}
     shape: Any = _make("Arguments", fields)
-    try:
-        shape.__pydantic_config__ = ConfigDict(extra="forbid")
-        return TypeAdapter(shape)
-    except PydanticUndefinedAnnotation:
-        shape.__pydantic_config__ = ConfigDict(extra="forbid", defer_build=True)
-        adapter: TypeAdapter[dict[str, Any]] = TypeAdapter(shape)
-        adapter.rebuild(force=True, _types_namespace=dict(names))
-        return adapter
+    shape.__pydantic_config__ = ConfigDict(extra="forbid")
+    adapter: TypeAdapter[dict[str, Any]] = TypeAdapter(shape)
+    if not adapter.pydantic_complete:
+        # Some type has annotations of its own that only the scope around the tool can resolve.
+        adapter.rebuild(force=True, raise_errors=True, _types_namespace=dict(names))
+    return adapter
 
 
 def _refusal(where: str, parameter: Parameter, error: Exception) -> str:
@@ -175,14 +173,16 @@ def _rebuilt(hint: Any, made: dict[int, Any]) -> Any:
     for attribute in ("__doc__", "__module__", "__qualname__", "__pydantic_config__"):
         if hasattr(hint, attribute):
             setattr(shape, attribute, getattr(hint, attribute))
-    hints = typing.get_type_hints(hint, include_extras=True)
-    wrap = {True: typing_extensions.Required, False: typing_extensions.NotRequired}
-    fields = {}
-    for name, field in hints.items():
-        bare = field
-        while typing.get_origin(bare) in {typing.Required, typing.NotRequired}:
-            (bare,) = typing.get_args(bare)
-        fields[name] = wrap[name in hint.__required_keys__][_portable(bare, made)]
+    fields, required = {}, set()
+    marked = {True: typing_extensions.Required, False: typing_extensions.NotRequired}
+    for name, field in typing.get_type_hints(hint, include_extras=True).items():
+        # With postponed annotations the class itself couldn't see its Required and NotRequired marks.
+        needed = name in hint.__required_keys__
+        while (mark := typing.get_origin(field)) in {typing.Required, typing.NotRequired}:
+            needed = mark is typing.Required
+            (field,) = typing.get_args(field)  # noqa: PLW2901 - the mark comes off
+        fields[name] = marked[needed][_portable(field, made)]
+        required |= {name} if needed else set()
     shape.__annotations__ = fields
-    shape.__required_keys__, shape.__optional_keys__ = hint.__required_keys__, hint.__optional_keys__
+    shape.__required_keys__, shape.__optional_keys__ = frozenset(required), frozenset(set(fields) - required)
     return shape

@@ -6,6 +6,7 @@ One policy for every tool, whether its schema was made from type hints or brough
   for an integer; an integer, for a string (not for a date and the like);
 - a string that holds a JSON array or object, where an array or object and no string is declared;
 - `null` for an optional property that can't be null: left out, so that its default holds;
+- a lone surrogate in a string: U+FFFD;
 - a string that differs from exactly one value of an enumeration in letter case only.
 
 A declared string is never decoded. A boolean is never a number. A number, or a string of digits, is never a date.
@@ -15,7 +16,6 @@ others only lend their words to what validation refuses.
 
 from __future__ import annotations
 
-import copy
 import difflib
 import json
 import math
@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from turnkeeper.tools.schema_tree import ALL_KINDS, SchemaTree
-from turnkeeper.tools.wording import KIND_WORDS, json_kind, shown
+from turnkeeper.tools.wording import KIND_WORDS, clean, clean_value, json_kind, shown
 
 __all__ = ("NOTHING", "Fault", "Path", "Slips", "expectation")
 
@@ -80,7 +80,7 @@ class Slips:
 
     def _mend(self, value: Any, schema: Any, path: Path, faults: list[Fault]) -> Any:
         if not isinstance(schema, dict) or not schema:
-            return copy.deepcopy(value) if isinstance(value, (dict, list)) else value
+            return clean_value(value)
         schema = self._tree.follow(schema)
         kinds = self._tree.kinds(schema)
         kind = json_kind(value)
@@ -114,7 +114,8 @@ class Slips:
         required = schema.get("required") or ()
         closed = others is False and not schema.get("patternProperties")
         mended: dict[str, Any] = {}
-        for key, item in value.items():
+        for raw, item in value.items():
+            key = clean(raw)
             known = properties.get(key)
             if known is None:
                 if closed and key not in properties:
@@ -200,6 +201,7 @@ def _decoded(text: str) -> Any:
 
 
 def _mend_string(value: str, schema: dict[str, Any], path: Path, faults: list[Fault]) -> str:
+    value = clean(value)
     options = schema.get("enum")
     if isinstance(options, list) and value not in options:
         alike = [o for o in options if isinstance(o, str) and o.casefold() == value.casefold()]

@@ -1,0 +1,1 @@
+"""Tests of the tools part, through `turnkeeper.tools`."""
