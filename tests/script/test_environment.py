@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import subprocess
 import sys
@@ -11,23 +12,24 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+HERE = shlex.quote(sys.executable)
 PROGRAMS = ("sh", "cat", "cksum", "dirname", "rm", "sleep", "mkdir", "ln")
 
 UV = f"""#!/bin/sh
 echo "$*" >>"$UV_LOG"
 for venv; do :; done
 case $1 in
-    venv) mkdir -p "$venv/bin" && ln -s {sys.executable} "$venv/bin/python" ;;
+    venv) mkdir -p "$venv/bin" && ln -s {HERE} "$venv/bin/python" ;;
     pip) exit "${{UV_STATUS:-0}}" ;;
 esac
 """
 PYTHON = f"""#!/bin/sh
-exec {sys.executable} "$@"
+exec {HERE} "$@"
 """
 OLD_PYTHON = "#!/bin/sh\nexit 1\n"
 BARE_PYTHON = f"""#!/bin/sh
 case "$*" in *ensurepip*) exit 1 ;; esac
-exec {sys.executable} "$@"
+exec {HERE} "$@"
 """
 SCRIPT = """#!/bin/sh
 set -eu
