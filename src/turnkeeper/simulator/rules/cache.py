@@ -100,8 +100,7 @@ def automatic_ttl(view: RequestView) -> Iterator[Finding]:
             yield Finding(
                 "cache_control",
                 f"cache_control.ttl: the top-level ttl='{added.ttl}' conflicts with the ttl='{place.ttl}' "
-                f"cache_control on "
-                f"{place.path}",
+                f"cache_control on {place.path}",
             )
 
 
@@ -122,8 +121,7 @@ def ttl_order(view: RequestView) -> Iterator[Finding]:
             yield Finding(
                 "cache_control" if place is added else place.path,
                 f"{where}: a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. Note "
-                f"that "
-                "blocks are processed in the following order: `tools`, `system`, `messages`.",
+                "that blocks are processed in the following order: `tools`, `system`, `messages`.",
             )
 
 

@@ -115,8 +115,7 @@ _MESSAGE = record({"role": _role, "content": CONTENT}, ("role", "content"))
     "request.messages",
     source=f"{PARAMS}; anthropic/types/*_message_param.py and *_block_param.py",
     sentence="`messages` is a list of messages, each with `role` and `content`; content is text or blocks of known "
-    "types "
-    "with the members of their type.",
+    "types with the members of their type.",
     repair="Send each block as the API documents it, or exactly as it was received.",
 )
 def messages_shape(view: RequestView) -> Iterator[Finding]:

@@ -119,8 +119,7 @@ def media_type(view: RequestView) -> Iterator[Finding]:
             yield Finding(
                 image.path,
                 f"{image.shown}.source.base64: The image was specified using the {image.media_type} media type, but "
-                f"the "
-                f"image appears to be a {head.media_type} image",
+                f"the image appears to be a {head.media_type} image",
             )
 
 
@@ -133,7 +132,7 @@ def media_type(view: RequestView) -> Iterator[Finding]:
 )
 def readable(view: RequestView) -> Iterator[Finding]:
     for image in _base64_images(view):
-        if _decoded(image.data[:64]) and image.head() is None:
+        if (not image.data or _decoded(image.data[:64])) and image.head() is None:
             yield Finding(image.path, f"{image.shown}.source.base64.data: Could not process image")
 
 

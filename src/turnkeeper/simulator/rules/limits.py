@@ -36,9 +36,8 @@ def max_tokens(view: RequestView) -> Iterator[Finding]:
 @rule(
     "limits.pre-warm",
     source=CACHING,
-    sentence="With max_tokens 0 (which only fills the cache) there is no stream, no manual thinking, no output "
-    "format and no "
-    "forced tool use.",
+    sentence="With max_tokens 0 (which only fills the cache) there is no stream, no manual thinking, no output format "
+    "and no forced tool use.",
     repair="Remove the member that the path names from the pre-warm request.",
     text_settled=False,
 )
@@ -75,9 +74,8 @@ def prompt_length(view: RequestView) -> Iterator[Finding]:
     "limits.window-overflow",
     source="https://github.com/continuedev/continue/issues/6080; "
     "https://platform.claude.com/docs/en/build-with-claude/context-windows",
-    sentence="On models before Claude 4.5, prompt and max_tokens together fit into the window; later models take "
-    "the request and "
-    "stop with model_context_window_exceeded.",
+    sentence="On models before Claude 4.5, prompt and max_tokens together fit into the window; later models take the "
+    "request and stop with model_context_window_exceeded.",
     repair="Lower max_tokens, or shorten the prompt.",
     scope="envelope",
 )
@@ -89,8 +87,7 @@ def window_overflow(view: RequestView) -> Iterator[Finding]:
         yield Finding(
             "max_tokens",
             f"input length and `max_tokens` exceed context limit: {tokens} + {asked} > {window}, decrease input "
-            f"length or "
-            "`max_tokens` and try again",
+            "length or `max_tokens` and try again",
         )
 
 

@@ -101,8 +101,7 @@ def result_expected(view: RequestView) -> Iterator[Finding]:
                 yield Finding(
                     block.path,
                     f"{block.path}: unexpected `tool_use_id` found in `{block.type}` blocks: {call}. Each "
-                    f"`{block.type}` "
-                    "block must have a corresponding `server_tool_use` block before it.",
+                    f"`{block.type}` block must have a corresponding `server_tool_use` block before it.",
                 )
 
 

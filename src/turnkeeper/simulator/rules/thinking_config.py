@@ -23,10 +23,8 @@ _DISABLED_TEXTS = {
     "extended": '"thinking.type.disabled" is not supported for this model. Thinking defaults to adaptive mode when not '
     'specified; use "thinking.type.enabled" with "budget_tokens" for extended thinking.',
     "between_tools": 'To turn thinking off on this model, send "thinking": {"type": "between_tools"} instead of '
-    '{"type": '
-    '"disabled"}. The model does not think before responding. The short updates it writes between tool calls come '
-    "back as "
-    "thinking blocks.",
+    '{"type": "disabled"}. The model does not think before responding. The short updates it writes between tool calls '
+    "come back as thinking blocks.",
 }
 
 
@@ -56,8 +54,7 @@ def _config(view: RequestView) -> Checker:
     "thinking.shape",
     source="anthropic/types/thinking_config_*_param.py (SDK 2.14.0)",
     sentence="`thinking` is adaptive, enabled (with budget_tokens of 1,024 or more), disabled or between_tools; "
-    "`display` goes "
-    "with the first two.",
+    "`display` goes with the first two.",
     repair='Send {"type": "adaptive"}, or leave `thinking` out.',
 )
 def shape(view: RequestView) -> Iterator[Finding]:
@@ -97,8 +94,7 @@ def off_effort(view: RequestView) -> Iterator[Finding]:
         yield Finding(
             "output_config.effort",
             f"output_config.effort '{effort}' is not supported when thinking is disabled on this model. Use effort "
-            f"'{limit}' "
-            "or below, or enable thinking.",
+            f"'{limit}' or below, or enable thinking.",
         )
 
 

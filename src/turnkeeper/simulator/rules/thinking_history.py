@@ -50,12 +50,10 @@ def starts_tool_turn(view: RequestView) -> Iterator[Finding]:
         yield Finding(
             first.path,
             f"messages.{first.message}.content.{first.index}.type: Expected `thinking` or `redacted_thinking`, but "
-            f"found "
-            f"`{first.type}`. When `thinking` is enabled, a final `assistant` message must start with a thinking block "
-            "(preceeding the lastmost set of `tool_use` and `tool_result` blocks). We recommend you include "
-            "thinking blocks "
-            "from previous turns. To avoid this requirement, disable `thinking`. Please consult our documentation at "
-            "https://docs.claude.com/en/docs/build-with-claude/extended-thinking",
+            f"found `{first.type}`. When `thinking` is enabled, a final `assistant` message must start with a "
+            "thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks). We recommend you "
+            "include thinking blocks from previous turns. To avoid this requirement, disable `thinking`. Please "
+            "consult our documentation at https://docs.claude.com/en/docs/build-with-claude/extended-thinking",
         )
 
 
@@ -96,9 +94,8 @@ def unchanged(view: RequestView) -> Iterator[Finding]:
     if broken is not None:
         yield Finding(
             broken,
-            f"{broken}: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be "
-            f"modified. These "
-            "blocks must remain as they were in the original response.",
+            f"{broken}: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. "
+            "These blocks must remain as they were in the original response.",
         )
 
 
@@ -137,13 +134,11 @@ def _missing(view: RequestView, latest: MessageView) -> str | None:
     "thinking.conversation-binding",
     source=f"{PRESERVED}; https://platform.claude.com/docs/en/models/fable-5-1/whats-new-fable-5-1",
     sentence="On models that bind thinking, nothing before a thinking block (system, tools, earlier messages) has "
-    "changed since "
-    "it was made.",
+    "changed since it was made.",
     repair="Keep the conversation append-only; after an edit leave out the thinking blocks behind it.",
-    open_question="Removing a thinking block from the middle of the history invalidates later ones too; the "
-    "simulator sees that "
-    "only in the latest message. Accounts made before 2026-08-31 are not checked by default; the simulator always "
-    "checks.",
+    open_question="Removing a thinking block from the middle of the history invalidates later ones too; the simulator "
+    "sees that only in the latest message. Accounts made before 2026-08-31 are not checked by default; the simulator "
+    "always checks.",
 )
 def conversation_binding(view: RequestView) -> Iterator[Finding]:
     if view.sent is None or not view.model.conversation_binding or _drops_blocks(view):

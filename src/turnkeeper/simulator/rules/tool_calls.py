@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -38,7 +39,7 @@ def _leading_results(turn: Turn) -> list[BlockView]:
 
 def _exchanges(view: RequestView) -> Iterator[tuple[Turn, Turn | None]]:
     """Each assistant turn with calls, and the user turn right after it."""
-    for turn, after in zip(view.turns, (*view.turns[1:], None), strict=True):
+    for turn, after in itertools.zip_longest(view.turns, view.turns[1:]):
         if turn.role == "assistant" and any(True for _ in _calls(turn)):
             yield turn, after if after is not None and after.role == "user" else None
 
@@ -50,11 +51,9 @@ def _exchanges(view: RequestView) -> Iterator[tuple[Turn, Turn | None]]:
     sentence="Every tool_use is answered in the very next message, by tool_result blocks that come before any other "
     "content.",
     repair="Answer every call in one user message, results first; a call that was not run gets an is_error result "
-    "that says "
-    "so.",
+    "that says so.",
     open_question="Reports disagree whether the index is that of the assistant message or of the one after; here it "
-    "is the "
-    "assistant message.",
+    "is the assistant message.",
 )
 def tool_use_answered(view: RequestView) -> Iterator[Finding]:
     for turn, after in _exchanges(view):
@@ -83,14 +82,13 @@ def _answer_repair(after: Turn | None, calls: list[str]) -> str | None:
 @rule(
     "messages.tool-result-expected",
     source="https://github.com/anthropics/claude-code/issues/13460; "
-    "https://github.com/anthropics/claude-code/issues/18947; "
-    "https://github.com/vellum-ai/vellum-assistant/pull/31035",
+    "https://github.com/anthropics/claude-code/issues/18947; https://github.com/vellum-ai/vellum-assistant/pull/31035",
     sentence="Every tool_result answers a tool_use of the message before.",
     repair="Keep call and result together: cut the history before the call, or keep both.",
 )
 def tool_result_expected(view: RequestView) -> Iterator[Finding]:
-    for before, turn in zip((None, *view.turns[:-1]), view.turns, strict=True):
-        if turn.role != "user":
+    for before, turn in itertools.pairwise((None, *view.turns)):
+        if turn is None or turn.role != "user":
             continue
         asked = {call for _, call in _calls(before)} if before is not None and before.role == "assistant" else set()
         for block, call in _results(turn.blocks):
@@ -135,8 +133,7 @@ def single_result(view: RequestView) -> Iterator[Finding]:
                 yield Finding(
                     block.path,
                     f"{block.path}: each tool_use must have a single result. Found multiple `tool_result` blocks "
-                    f"with id: "
-                    f"{call}",
+                    f"with id: {call}",
                 )
 
 

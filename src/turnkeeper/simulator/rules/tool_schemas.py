@@ -9,8 +9,10 @@ from __future__ import annotations
 import functools
 import json
 import re
+import string
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
+from urllib.parse import quote
 
 __all__ = ("grammar_problems", "is_valid_schema", "optional_parameters", "union_parameters", "validates")
 
@@ -52,9 +54,18 @@ def _validator(schema: str) -> Callable[[Any], bool] | None:
     from jsonschema_rs import Draft202012Validator  # noqa: PLC0415 - heavy, and only schemas need it
 
     try:
-        return Draft202012Validator(json.loads(schema), retriever=_no_retrieval).is_valid
+        parsed = json.loads(schema, object_hook=_with_ascii_reference)
+        return Draft202012Validator(parsed, retriever=_no_retrieval).is_valid
     except ValueError:
         return None
+
+
+def _with_ascii_reference(node: dict[str, Any]) -> dict[str, Any]:
+    """A reference to a definition with a name beyond ASCII, as generators write it, in the form that URIs have."""
+    reference = node.get("$ref")
+    if isinstance(reference, str) and not reference.isascii():
+        return {**node, "$ref": quote(reference, safe=string.punctuation)}
+    return node
 
 
 def _no_retrieval(uri: str) -> Any:

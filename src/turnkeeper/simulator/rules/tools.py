@@ -29,8 +29,8 @@ _NAME = "[a-zA-Z0-9_-]{1,64}"
 @rule(
     "tools.shape",
     source="anthropic/types/tool_union_param.py, tool_param.py and the versioned tool types (SDK 2.14.0)",
-    sentence="Each tool is a custom tool with name and input_schema, or has a versioned type of the API, with no other "
-    "members than that type has.",
+    sentence="Each tool is a custom tool with name and input_schema, or has a versioned type of the API, with no "
+    "other members than that type has.",
     repair="Correct the member that the path names; leave `type` out for your own tools.",
 )
 def shape(view: RequestView) -> Iterator[Finding]:
@@ -133,11 +133,9 @@ def schema_root_combinators(view: RequestView) -> Iterator[Finding]:
     "tools.strict-schema",
     source=f"{STRICT}; https://platform.claude.com/docs/en/build-with-claude/structured-outputs",
     sentence="The schema of a strict tool, and of output_config.format, closes every object and keeps to the subset "
-    "that can "
-    "be compiled.",
+    "that can be compiled.",
     repair="Set additionalProperties to false on every object; drop number and length limits, recursion, external "
-    "references "
-    "and look-around in patterns.",
+    "references and look-around in patterns.",
 )
 def strict_schema(view: RequestView) -> Iterator[Finding]:
     for path, schema in _compiled(view):
@@ -161,8 +159,7 @@ def _compiled(view: RequestView) -> Iterator[tuple[str, Mapping[str, Any]]]:
     "tools.strict-limits",
     source=f"{STRICT}; https://github.com/genkit-ai/genkit/issues/5230; https://github.com/camel-ai/camel/pull/4171",
     sentence="A request has at most 20 strict tools, 24 optional parameters and 16 union-typed parameters in its "
-    "strict schemas "
-    "together.",
+    "strict schemas together.",
     repair="Make fewer tools strict, or require more of their parameters.",
 )
 def strict_limits(view: RequestView) -> Iterator[Finding]:

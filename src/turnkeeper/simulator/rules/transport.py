@@ -100,8 +100,8 @@ def version_header(view: RequestView) -> Iterator[Finding]:
 
 @rule(
     "request.thread",
-    source="anthropic/types/thread_unsupported_request_error_details.py, anthropic/lib/threads/_thread_state.py "
-    "(SDK 2.14.0)",
+    source="anthropic/types/thread_unsupported_request_error_details.py, anthropic/lib/threads/_thread_state.py (SDK "
+    "2.14.0)",
     sentence="Message threads (`thread`, a beta) are not simulated; the SDK falls back to sending the whole history.",
     repair="Send the full conversation without `thread` (in the SDK's tool runner: `thread=False`).",
     text_settled=False,
@@ -163,8 +163,7 @@ def sampling_removed(view: RequestView) -> Iterator[Finding]:
     source="https://platform.claude.com/docs/en/models/haiku-5-5/migration-guide#remove-sampling-parameters; "
     "https://github.com/anthropics/skills/blob/main/skills/claude-api/shared/model-migration.md",
     sentence="Under 2023-06-01, models from Opus 4.7 on take no sampling members, or only their default values; 4.x "
-    "models "
-    "take at most one of temperature and top_p.",
+    "models take at most one of temperature and top_p.",
     repair="Leave temperature, top_p and top_k out.",
 )
 def sampling_model(view: RequestView) -> Iterator[Finding]:
