@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qsl
 
-from turnkeeper.models import base_id
+from turnkeeper.models import base_id, find
 from turnkeeper.simulator.answerers import Answerer
 from turnkeeper.simulator.cache import InputTokens
 from turnkeeper.simulator.delivery import (
@@ -162,20 +162,26 @@ class Exchange:
         return check_door(incoming.method, incoming.path, headers, len(incoming.raw))
 
     def _judge(self, record: Record, count_only: bool) -> Refusal | None:
-        body = record.body or {}
         if self.options.imitation is not None:
             return None
-        from turnkeeper.simulator.rules import judge  # noqa: PLC0415 - the rules load with the first request
+        from turnkeeper.simulator import rules  # noqa: PLC0415 - the rules load with the first request
+        from turnkeeper.simulator.rules.view import RequestView  # noqa: PLC0415
 
-        faults = judge(
-            body,
-            headers=record.headers,
-            model=str(body.get("model")),
-            sent=self._sent,
-            endpoint="count_tokens" if count_only else "messages",
-        )
-        if not self.options.strict:
-            faults = [fault for fault in faults if fault.rule == THREADS]
+        body = record.body or {}
+        model = find(str(body.get("model")))
+        if self.options.strict:
+            faults = rules.judge(
+                body,
+                headers=record.headers,
+                model=model,
+                sent=self._sent,
+                endpoint="count_tokens" if count_only else "messages",
+                body_bytes=len(record.raw),
+                input_tokens=count_tokens(body),
+            )
+        else:
+            view = RequestView(body=body, headers=record.headers, model=model)
+            faults = [fault for rule in rules.RULES if rule.id == THREADS for fault in rule.faults(view)]
         if not faults:
             return None
         fault = faults[0]

@@ -96,10 +96,11 @@ def _blocks(request: Mapping[str, Any]) -> Iterator[tuple[Literal["tools", "syst
 
 def _parts(role: str, block: Any) -> Iterator[tuple[str, Any]]:
     """A tool result with several blocks takes as many positions; its own fields count with the last."""
-    if not (isinstance(block, Mapping) and block.get("type") == "tool_result" and block.get("content")):
+    is_result = isinstance(block, Mapping) and block.get("type") == "tool_result"
+    inner = _as_blocks(block.get("content")) if is_result else []
+    if not inner:
         yield role, block
         return
-    inner = _as_blocks(block["content"])
     shell = {key: value for key, value in block.items() if key != "content"}
     for part in inner[:-1]:
         yield f"{role}.{shell.get('tool_use_id')}", part

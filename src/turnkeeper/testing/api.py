@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import time
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
+import anyio
+
 from turnkeeper.errors import InputError
 from turnkeeper.simulator.answerers import Answerer, PracticeAnswerer
+from turnkeeper.simulator.delivery import Sleep
 from turnkeeper.simulator.exchange import THREADS, Exchange, Options
 from turnkeeper.simulator.faults import ConnectionFault, Fault, HTTPFault, StreamFault
-from turnkeeper.simulator.ids import IdSource, SerialIds
+from turnkeeper.simulator.ids import IdSource, SerialIds, random_ids
 from turnkeeper.simulator.imitations import Imitation, find_imitation
 from turnkeeper.simulator.ledger import Ledger, Record
 from turnkeeper.simulator.scripts import Script
@@ -43,7 +47,7 @@ class MessagesAPI:
 
     `imitation` is `ollama`, `llama.cpp`, `vllm` or `litellm`; `strict=False` switches the rules off; `chunk` is the
     number of characters in a delta, `bytes_per_chunk` the number of bytes in a chunk of the body; `sleep` waits in
-    place of the clock.
+    place of the clock. `deterministic=False` takes real time and random ids, for use outside of tests.
     """
 
     def __init__(  # noqa: PLR0913 - all but the first are options by name
@@ -57,17 +61,18 @@ class MessagesAPI:
         chunk: int | None = None,
         bytes_per_chunk: int | None = None,
         keep: int | None = None,
-        clock: FixedClock | Callable[[], float] | None = None,
-        sleep: Callable[[float], Awaitable[None]] | None = None,
+        clock: FixedClock | None = None,
+        sleep: Sleep | None = None,
         ids: IdSource | None = None,
+        deterministic: bool = True,
     ) -> None:
         if practice and script is not None:
             raise InputError("give a script or practice=True, not both")
         for name, number in (("chunk", chunk), ("bytes_per_chunk", bytes_per_chunk)):
             if number is not None and number < 1:
                 raise InputError(f"{name} is a number from 1 up, not {number}")
-        self.clock = FixedClock() if clock is None else clock
-        self._sleep = sleep or (self.clock if isinstance(self.clock, FixedClock) else FixedClock()).sleep
+        self.clock = clock or FixedClock()
+        self.sleep: Sleep = sleep or (self.clock.sleep if deterministic else anyio.sleep)
         self.script: Script | None = None if practice else _script(script)
         model: Answerer = PracticeAnswerer() if self.script is None else self.script
         self.exchange = Exchange(
@@ -79,8 +84,8 @@ class MessagesAPI:
                 chunk=chunk,
                 bytes_per_chunk=bytes_per_chunk,
                 keep=keep,
-                clock=self.clock,
-                ids=ids or SerialIds(),
+                clock=self.clock if deterministic else time.time,
+                ids=ids or (SerialIds() if deterministic else random_ids),
             ),
         )
         self._sync_clients: list[anthropic.Anthropic] = []
@@ -94,7 +99,7 @@ class MessagesAPI:
 
         from turnkeeper.testing.transports import AsyncTransport  # noqa: PLC0415
 
-        transport = AsyncTransport(self.exchange, self._sleep)
+        transport = AsyncTransport(self.exchange, self.sleep)
         return anthropic.AsyncAnthropic(http_client=httpx2.AsyncClient(transport=transport), **_defaults(options))
 
     def sync_client(self, **options: Any) -> anthropic.Anthropic:
@@ -104,7 +109,7 @@ class MessagesAPI:
 
         from turnkeeper.testing.transports import SyncTransport  # noqa: PLC0415
 
-        transport = SyncTransport(self.exchange, self._sleep)
+        transport = SyncTransport(self.exchange, self.sleep)
         client = anthropic.Anthropic(http_client=httpx2.Client(transport=transport), **_defaults(options))
         self._sync_clients.append(client)
         return client
@@ -114,13 +119,13 @@ class MessagesAPI:
         """A plain ASGI app of this API, with this API's sleep."""
         from turnkeeper.simulator.app import App  # noqa: PLC0415
 
-        return App(self.exchange, sleep=self._sleep)
+        return App(self.exchange, sleep=self.sleep)
 
     def listen(self) -> contextlib.AbstractContextManager[str]:
         """Serve this API on a free port of 127.0.0.1 while the block runs; gives the base URL. Needs uvicorn."""
         from turnkeeper.simulator.serving import listening  # noqa: PLC0415
 
-        return listening(self.exchange, sleep=self._sleep)
+        return listening(self.exchange, sleep=self.sleep)
 
     # ----- what was asked and answered -------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class AsyncTransport(httpx2.AsyncBaseTransport):
-    """For `httpx2.AsyncClient`, under asyncio or trio. Delays beyond the client's read timeout end in ReadTimeout."""
+    """For `httpx2.AsyncClient`. Delays beyond the client's read timeout end in ReadTimeout."""
 
     def __init__(self, exchange: Exchange, sleep: Sleep) -> None:
         self._exchange = exchange
@@ -124,14 +124,16 @@ def _timed(sleep: Sleep, request: httpx2.Request) -> Sleep:
 
 
 def _finish(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that never waits for an event loop."""
+    """Run a coroutine that never waits for an event loop; where it does, the waiting raises InputError."""
+    needs_loop = InputError("a script that waits for an event loop needs the async client")
     try:
         work.send(None)
+        work.throw(needs_loop)
     except StopIteration as done:
         value: T = done.value
         return value
     work.close()
-    raise InputError("this script waits for an event loop; use the async client, or a function that doesn't await")
+    raise needs_loop
 
 
 def _raise(dropped: ConnectionDroppedError, request: httpx2.Request) -> NoReturn:
