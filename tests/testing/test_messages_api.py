@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 from typing import Any
 
@@ -136,7 +137,7 @@ async def test_other_tasks_run_between_the_events_of_a_stream() -> None:
         tasks.start_soon(converse, "a")
         tasks.start_soon(converse, "b")
     assert (steps.count("a"), steps.count("b")) == (300, 300)
-    changes = sum(one != other for one, other in zip(steps, steps[1:], strict=False))
+    changes = sum(one != other for one, other in itertools.pairwise(steps))
     assert changes > 100
 
 
