@@ -110,9 +110,20 @@ class UnknownConversationError(JournalError):
 
 
 class ConversationBusyError(JournalError):
-    """Another driver is at work on the conversation; wait for its turn to end, or use another conversation."""
+    """Another driver is at work on the conversation; wait for its turn to end, or use another conversation.
+
+    Where a lease says so, `holder` is who drives it, `since` and `until` (seconds since 1970) for how long.
+    """
 
     code = "conversation_busy"
+
+    def __init__(
+        self, message: str, *, holder: str | None = None, since: float | None = None, until: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.holder = holder
+        self.since = since
+        self.until = until
 
 
 class APIError(TurnkeeperError):

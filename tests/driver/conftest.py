@@ -32,7 +32,7 @@ def make(stream: bool) -> Make:
     return lambda api, **options: agent_over(api, stream=stream, **options)
 
 
-def agent_over(api: MessagesAPI, **options: Any) -> tk.Agent:
+def agent_over(api: Any, **options: Any) -> tk.Agent:
     clock = options.pop("clock", None) or FixedClock()
     settings: dict[str, Any] = {
         "model": MODEL,

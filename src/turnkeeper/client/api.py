@@ -64,7 +64,10 @@ class APIClient:
 
         An endpoint with a `base_url` may need none, and gets a placeholder then. ConfigurationError if there are none.
         """
-        sdk = anthropic.AsyncAnthropic(api_key=api_key, base_url=base_url, max_retries=0)
+        try:
+            sdk = anthropic.AsyncAnthropic(api_key=api_key, base_url=base_url, max_retries=0)
+        except (anthropic.AnthropicError, ValueError) as error:
+            raise ConfigurationError(f"the credentials can't be used: {error}") from error
         if sdk.api_key is None and sdk.auth_token is None and sdk.credentials is None:
             if str(sdk.base_url).startswith("https://api.anthropic.com"):
                 raise ConfigurationError(

@@ -194,6 +194,7 @@ class Agent:
         principal: Principal | None = None,
         injected: Mapping[str, Any] | None = None,
         group: anyio.abc.TaskGroup | None = None,
+        shared: bool = True,
     ) -> Conversation:
         return Conversation(
             conversation_id,
@@ -205,10 +206,11 @@ class Agent:
             injected=injected or {},
             most_at_once=self._most_at_once,
             group=group,
+            shared=shared,
         )
 
     def _in_memory(self) -> Conversation:
-        return self.conversation(uuid.uuid4().hex, journal=MemoryJournal())
+        return self.conversation(uuid.uuid4().hex, journal=MemoryJournal(), shared=False)
 
     def _client(self) -> APIClient:
         loop = asyncio.get_running_loop()

@@ -24,6 +24,7 @@ from turnkeeper.core.events import (
 )
 from turnkeeper.core.machine import Phase
 from turnkeeper.core.replies import Action
+from turnkeeper.driver.leasing import held, new_holder
 from turnkeeper.driver.loop import Loop, Plan, close_open_turn, final_text
 from turnkeeper.driver.recorder import Recorder
 from turnkeeper.driver.reply import CallRecord, Reply
@@ -56,6 +57,7 @@ class Conversation:
         injected: Mapping[str, Any],
         most_at_once: int | None,
         group: TaskGroup | None,
+        shared: bool,
     ) -> None:
         self.id = conversation_id
         self.principal = principal
@@ -66,6 +68,8 @@ class Conversation:
         self._injected = injected
         self._most_at_once = most_at_once
         self._group = group
+        self._shared = shared
+        self._holder = new_holder()
         self._recorder = Recorder(journal, conversation_id)
         self._running: anyio.CancelScope | None = None
         self._ended = anyio.Event()
@@ -88,6 +92,11 @@ class Conversation:
         """The last turn's status; None before the first turn and while a turn is open."""
         turn = self._recorder.state.turn
         return turn.status if turn is not None and self._recorder.state.phase is Phase.IDLE else None
+
+    @property
+    def is_running(self) -> bool:
+        """A turn runs right now, driven by this object."""
+        return self._running is not None
 
     @property
     def is_open(self) -> bool:
@@ -152,6 +161,15 @@ class Conversation:
             await self._close("cancelled")
 
     async def _close(self, reason: str) -> None:
+        if self._shared:
+            async with held(self._journal, self.id, holder=self._holder, clock=self._plan.clock) as hold:
+                self._recorder.token = hold.token
+                await self._recorder.load()
+                await self._end_open_turn(reason)
+        else:
+            await self._end_open_turn(reason)
+
+    async def _end_open_turn(self, reason: str) -> None:
         close_open_turn(self._recorder, at=self._now(), reason=reason)
         await self._recorder.save()
 
@@ -183,6 +201,21 @@ class Conversation:
         if self._recorder.broken is not None:
             self._recorder = Recorder(self._journal, self.id)
         recorder = self._recorder
+        if not self._shared:
+            return await self._perform(recorder, client, opening, emit, keep_open=keep_open)
+        async with held(self._journal, self.id, holder=self._holder, clock=self._plan.clock) as hold:
+            recorder.token = hold.token
+            return await self._perform(recorder, client, opening, emit, keep_open=keep_open)
+
+    async def _perform(
+        self,
+        recorder: Recorder,
+        client: APIClient,
+        opening: Callable[[], Sequence[Event]],
+        emit: Emit | None,
+        *,
+        keep_open: bool,
+    ) -> Reply:
         await recorder.load()
         recorder.listen(emit)
         events = opening()

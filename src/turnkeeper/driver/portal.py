@@ -6,6 +6,7 @@ import atexit
 import os
 import threading
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from typing import TypeVar
 
@@ -32,6 +33,21 @@ def _portal() -> BlockingPortal:
         return _opened[1]
 
 
+def _submitted(work: Callable[[], Awaitable[T]]) -> Future[T]:
+    try:
+        return _portal().start_task_soon(work)
+    except RuntimeError:
+        _forget()
+        return _portal().start_task_soon(work)
+
+
+def _forget() -> None:
+    """A KeyboardInterrupt or SystemExit raised inside ends an event loop; the next call begins a new one."""
+    global _opened  # noqa: PLW0603
+    with _lock:
+        _opened = None
+
+
 def _close(pid: int) -> None:
     if _opened is not None and _opened[0] == pid == os.getpid():
         _opened[2].__exit__(None, None, None)
@@ -51,11 +67,13 @@ def call(work: Callable[[], Awaitable[T]]) -> T:
         finally:
             over.set()
 
-    future = _portal().start_task_soon(watched)
+    future = _submitted(watched)
     try:
         return future.result()
-    except BaseException:
+    except BaseException as error:
         if not over.is_set():
             future.cancel()
             over.wait(_PATIENCE)
+        elif isinstance(error, KeyboardInterrupt | SystemExit):
+            _forget()
         raise

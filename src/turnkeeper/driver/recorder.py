@@ -36,6 +36,7 @@ class Recorder:
         self.history = History()
         self.turn_events: list[Event] = []
         self.last = 0
+        self.token: int | None = None
         self.broken: JournalError | None = None
 
     @property
@@ -86,7 +87,7 @@ class Recorder:
         if self.broken is not None:
             raise self.broken
         try:
-            self.last = await self._journal.append(self._conversation_id, staged, after=self.last)
+            self.last = await self._journal.append(self._conversation_id, staged, after=self.last, token=self.token)
         except JournalError as error:
             self.broken = error
             raise

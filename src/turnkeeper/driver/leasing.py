@@ -1,0 +1,98 @@
+"""One driver at a time: the lease on a conversation, held while a turn runs."""
+
+from __future__ import annotations
+
+import os
+import socket
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import anyio
+
+from turnkeeper.errors import ConversationBusyError
+from turnkeeper.journal.port import Journal, Lease
+
+__all__ = ("LEASE_SECONDS", "Hold", "held", "new_holder")
+
+LEASE_SECONDS = 30.0
+"""How long a lease lasts without being renewed: the wait before another machine takes over from a dead one."""
+RENEW_SECONDS = LEASE_SECONDS / 3
+
+
+def new_holder() -> str:
+    """A name for one driver: machine, process, and a random part."""
+    return f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+
+
+class Hold:
+    """The lease as it stands; `token` goes with every append."""
+
+    def __init__(self, lease: Lease) -> None:
+        self.lease = lease
+        self.lost: ConversationBusyError | None = None
+
+    @property
+    def token(self) -> int:
+        """The fencing token."""
+        return self.lease.token
+
+
+@asynccontextmanager
+async def held(
+    journal: Journal, conversation_id: str, *, holder: str, clock: Callable[[], float]
+) -> AsyncIterator[Hold]:
+    """Hold the lease while the block runs. ConversationBusyError if another has it, or takes it over meanwhile."""
+    hold = Hold(await _acquire(journal, conversation_id, holder=holder, clock=clock))
+    work = anyio.CancelScope()
+
+    async def keep() -> None:
+        while True:
+            await anyio.sleep(RENEW_SECONDS)
+            try:
+                hold.lease = await journal.renew(hold.lease, seconds=LEASE_SECONDS, now=clock())
+            except ConversationBusyError as error:
+                hold.lost = error
+                work.cancel()
+                return
+
+    # The group is entered and left by hand so that what the block raises is not wrapped in an exception group.
+    group = anyio.create_task_group()
+    await group.__aenter__()
+    try:
+        group.start_soon(keep)
+        with work:
+            yield hold
+        if hold.lost is not None:
+            raise hold.lost
+    finally:
+        group.cancel_scope.cancel()
+        await group.__aexit__(None, None, None)
+        with anyio.CancelScope(shield=True):
+            await journal.release(hold.lease)
+
+
+async def _acquire(journal: Journal, conversation_id: str, *, holder: str, clock: Callable[[], float]) -> Lease:
+    now = clock()
+    try:
+        return await journal.acquire(conversation_id, holder=holder, seconds=LEASE_SECONDS, now=now)
+    except ConversationBusyError as busy:
+        if busy.until is None or not _is_dead(busy.holder):
+            raise
+        # A process that is gone renews nothing: its lease counts as run out.
+        return await journal.acquire(conversation_id, holder=holder, seconds=LEASE_SECONDS, now=max(now, busy.until))
+
+
+def _is_dead(holder: str | None) -> bool:
+    """Whether the holder was a process of this machine that no longer runs."""
+    host, _, rest = (holder or "").partition(":")
+    pid = rest.partition(":")[0]
+    if host != socket.gethostname() or not pid.isdecimal():
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
