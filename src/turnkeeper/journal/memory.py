@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from turnkeeper.core.events import ConversationStarted, Event, TurnEnded, TurnStarted
-from turnkeeper.errors import ConversationBusyError
-from turnkeeper.journal.port import Lease, Summary
-from turnkeeper.journal.titles import title_of
+from turnkeeper.core.events import Event
+from turnkeeper.errors import ConversationBusyError, UnknownConversationError
+from turnkeeper.journal.carrying import to_lines, whole_export
+from turnkeeper.journal.chain import Row, problems_of, rows_of
+from turnkeeper.journal.errors import ConversationExistsError
+from turnkeeper.journal.ids import checked_id, storable
+from turnkeeper.journal.port import Erasure, Lease, Problem, Summary
+from turnkeeper.journal.summaries import summarised
 from turnkeeper.types import Principal
 
 __all__ = ("MemoryJournal",)
@@ -17,8 +21,19 @@ __all__ = ("MemoryJournal",)
 @dataclass(slots=True)
 class _Kept:
     events: list[Event] = field(default_factory=list)
+    tokens: list[int | None] = field(default_factory=list)
+    carried: tuple[Row, ...] = ()  # the first events, if they were imported: their very rows
+    summary: Summary | None = None
     lease: Lease | None = None
     token: int = 0
+
+    def rows(self, conversation_id: str) -> list[Row]:
+        """The events as a journal in a database would store them; made when asked for, to keep appending cheap."""
+        rows = list(self.carried)
+        for event, token in zip(self.events[len(rows) :], self.tokens[len(rows) :], strict=True):
+            previous = rows[-1].hash if rows else ""
+            rows.extend(rows_of(conversation_id, [event], after=len(rows), previous=previous, token=token))
+        return rows
 
 
 class MemoryJournal:
@@ -26,44 +41,60 @@ class MemoryJournal:
 
     def __init__(self) -> None:
         self._kept: dict[str, _Kept] = {}
+        self._erasures: list[Erasure] = []
 
     async def append(
         self, conversation_id: str, events: Sequence[Event], *, after: int, token: int | None = None
     ) -> int:
         """See `Journal.append`."""
-        kept = self._kept.setdefault(conversation_id, _Kept())
+        kept = self._kept.get(checked_id(conversation_id)) or _Kept()
         if len(kept.events) != after or (token is not None and token != kept.token):
             raise ConversationBusyError(f"conversation {conversation_id!r} was moved on by another driver")
-        kept.events.extend(events)
+        if events:
+            kept.summary = summarised(conversation_id, kept.summary, events)
+            kept.events.extend(events)
+            kept.tokens.extend([token] * len(events))
+            self._kept[conversation_id] = kept
         return len(kept.events)
 
     async def read(self, conversation_id: str, *, after: int = 0) -> list[Event]:
         """See `Journal.read`."""
-        kept = self._kept.get(conversation_id)
+        kept = self._kept.get(checked_id(conversation_id))
         return kept.events[after:] if kept else []
 
     async def conversations(
         self, *, principal: Principal | None = None, limit: int = 50, offset: int = 0
     ) -> list[Summary]:
         """See `Journal.conversations`."""
-        found = [_summary(name, kept.events) for name, kept in self._kept.items() if kept.events]
-        found = [one for one in found if principal is None or _same(one.principal, principal)]
+        found = [one for one in self._summaries() if principal is None or _same(one.principal, principal)]
         found.sort(key=lambda one: (one.updated_at, one.id), reverse=True)
         return found[offset : offset + limit]
 
+    async def unfinished(self, *, now: float, limit: int = 50) -> list[Summary]:
+        """See `Journal.unfinished`."""
+        found = [one for one in self._summaries() if one.is_open and not _held(self._kept[one.id].lease, now)]
+        found.sort(key=lambda one: (one.updated_at, one.id))
+        return found[:limit]
+
     async def acquire(self, conversation_id: str, *, holder: str, seconds: float, now: float) -> Lease:
         """See `Journal.acquire`."""
-        kept = self._kept.setdefault(conversation_id, _Kept())
-        held = kept.lease
-        if held is not None and held.expires_at > now and held.holder != holder:
+        kept = self._kept.setdefault(checked_id(conversation_id), _Kept())
+        held = kept.lease if _held(kept.lease, now) else None
+        if held is not None and held.holder != holder:
             raise ConversationBusyError(
-                f"conversation {conversation_id!r} is driven by {held.holder} since {held.since:.0f}"
+                f"conversation {conversation_id!r} is driven by {held.holder} since {held.since:.0f}",
+                holder=held.holder,
+                since=held.since,
+                until=held.expires_at,
             )
-        mine = held is not None and held.holder == holder and held.expires_at > now
-        kept.token += not mine
-        since = held.since if mine and held is not None else now
+        if held is None:
+            kept.token += 1
         kept.lease = Lease(
-            conversation_id=conversation_id, holder=holder, token=kept.token, since=since, expires_at=now + seconds
+            conversation_id=conversation_id,
+            holder=holder,
+            token=kept.token,
+            since=now if held is None else held.since,
+            expires_at=now + seconds,
         )
         return kept.lease
 
@@ -72,13 +103,7 @@ class MemoryJournal:
         kept = self._kept.get(lease.conversation_id)
         if kept is None or kept.lease is None or kept.token != lease.token:
             raise ConversationBusyError(f"the lease on conversation {lease.conversation_id!r} was taken over")
-        kept.lease = Lease(
-            conversation_id=lease.conversation_id,
-            holder=lease.holder,
-            token=lease.token,
-            since=lease.since,
-            expires_at=now + seconds,
-        )
+        kept.lease = replace(kept.lease, expires_at=now + seconds)
         return kept.lease
 
     async def release(self, lease: Lease) -> None:
@@ -87,27 +112,70 @@ class MemoryJournal:
         if kept is not None and kept.lease is not None and kept.token == lease.token:
             kept.lease = None
 
+    async def erase(self, what: str | Principal, *, by: Principal, now: float) -> list[Erasure]:
+        """See `Journal.erase`."""
+        if isinstance(what, str):
+            self._existing(what)
+            names = [what]
+        else:
+            names = sorted(one.id for one in self._summaries() if _same(one.principal, what))
+        receipts = []
+        for name in names:
+            kept = self._kept[name]
+            receipts.append(Erasure(conversation_id=name, at=now, events=len(kept.events), by=by))
+            # a new token for the next holder: whoever drives it now is shut out
+            self._kept[name] = _Kept(token=kept.token + 1)
+        self._erasures.extend(receipts)
+        return receipts
+
+    async def erasures(self, *, limit: int = 50, offset: int = 0) -> list[Erasure]:
+        """See `Journal.erasures`."""
+        return self._erasures[::-1][offset : offset + limit]
+
+    async def export(self, conversation_id: str) -> str:
+        """See `Journal.export`."""
+        return to_lines(conversation_id, self._existing(conversation_id).rows(conversation_id))
+
+    async def import_(self, text: str) -> Summary:
+        """See `Journal.import_`."""
+        carried = whole_export(text)
+        name = carried.conversation_id
+        kept = self._kept.get(name) or _Kept()
+        if kept.events:
+            raise ConversationExistsError(f"conversation {name!r} is in this journal already")
+        tokens = [row.token for row in carried.rows]
+        summary = summarised(name, None, carried.events)
+        self._kept[name] = _Kept(
+            events=list(carried.events),
+            tokens=tokens,
+            carried=carried.rows,
+            summary=summary,
+            lease=kept.lease,
+            token=max(kept.token, *(token or 0 for token in tokens)),
+        )
+        return summary
+
+    async def verify(self, conversation_id: str) -> list[Problem]:
+        """See `Journal.verify`."""
+        kept = self._existing(conversation_id)
+        return list(problems_of(conversation_id, kept.rows(conversation_id), last=len(kept.events)))
+
     async def aclose(self) -> None:
         """Nothing is held open."""
 
+    def _summaries(self) -> list[Summary]:
+        return [kept.summary for kept in self._kept.values() if kept.summary is not None]
+
+    def _existing(self, conversation_id: str) -> _Kept:
+        kept = self._kept.get(checked_id(conversation_id))
+        if kept is None or kept.summary is None:
+            raise UnknownConversationError(f"no conversation {conversation_id!r} is in this journal")
+        return kept
+
+
+def _held(lease: Lease | None, now: float) -> bool:
+    return lease is not None and lease.expires_at > now
+
 
 def _same(found: Principal | None, wanted: Principal) -> bool:
-    return found is not None and (found.kind, found.id) == (wanted.kind, wanted.id)
-
-
-def _summary(name: str, events: Sequence[Event]) -> Summary:
-    first = events[0]
-    principal = first.principal if isinstance(first, ConversationStarted) else None
-    last = next(
-        (e for e in reversed(events) if isinstance(e, TurnStarted | TurnEnded) or e.type == "turn_resumed"), None
-    )
-    return Summary(
-        id=name,
-        principal=Principal(**principal) if principal else None,
-        created_at=first.at,
-        updated_at=events[-1].at,
-        events=len(events),
-        turns=sum(isinstance(e, TurnStarted) for e in events),
-        status=last.status if isinstance(last, TurnEnded) else None,
-        title=title_of(events),
-    )
+    return found is not None and (found.kind, found.id) == (storable(wanted.kind), storable(wanted.id))

@@ -9,7 +9,7 @@ from typing import Protocol
 from turnkeeper.core.events import Event
 from turnkeeper.types import Principal
 
-__all__ = ("Journal", "Lease", "Summary")
+__all__ = ("Erasure", "Journal", "Lease", "Problem", "Summary")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +25,11 @@ class Summary:
     status: str | None
     title: str
 
+    @property
+    def is_open(self) -> bool:
+        """Whether a turn was begun and has not ended."""
+        return self.turns > 0 and self.status is None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
@@ -37,11 +42,35 @@ class Lease:
     expires_at: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erasure:
+    """The receipt for an erased conversation: `events` of it were removed `at` that time (seconds since 1970)."""
+
+    conversation_id: str
+    at: float
+    events: int
+    by: Principal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Where a stored conversation is not what was written. `seq` is the event's number, None for the whole.
+
+    `kind` is `missing` (a gap in the numbers), `changed` (the hash doesn't fit), `unreadable`, or `count` (there are
+    more or fewer events than were appended).
+    """
+
+    seq: int | None
+    kind: str
+    message: str
+
+
 class Journal(Protocol):
     """The port. Three implementations, one contract suite.
 
     Events of a conversation are numbered 1, 2, 3 … without gaps. All methods are safe to call from any task; they
-    raise JournalError (or a subclass) and leave the journal as it was when they can't do their work.
+    raise JournalError (or a subclass) and leave the journal as it was when they can't do their work. InputError for a
+    conversation's id that can't be one (empty, more than 255 characters, control characters).
     """
 
     async def append(
@@ -55,13 +84,20 @@ class Journal(Protocol):
         ...
 
     async def read(self, conversation_id: str, *, after: int = 0) -> list[Event]:
-        """The events behind number `after`, in order; an empty list for a conversation that isn't there."""
+        """The events behind number `after`, in order; an empty list for a conversation that isn't there.
+
+        JournalDamagedError where they are not what was appended, JournalVersionError where a newer Turnkeeper did it.
+        """
         ...
 
     async def conversations(
         self, *, principal: Principal | None = None, limit: int = 50, offset: int = 0
     ) -> list[Summary]:
         """What is there, the newest change first."""
+        ...
+
+    async def unfinished(self, *, now: float, limit: int = 50) -> list[Summary]:
+        """Conversations whose turn is open while no lease holds them, the longest untouched first: to be recovered."""
         ...
 
     async def acquire(self, conversation_id: str, *, holder: str, seconds: float, now: float) -> Lease:
@@ -74,6 +110,40 @@ class Journal(Protocol):
 
     async def release(self, lease: Lease) -> None:
         """Give the lease back; nothing happens if it is no longer held."""
+        ...
+
+    async def erase(self, what: str | Principal, *, by: Principal, now: float) -> list[Erasure]:
+        """Remove a conversation, or all of a principal's (whatever the level), for good; a receipt for each stays.
+
+        Whoever drives an erased conversation can't append any more; the id may be used for a new one. An empty list
+        if the principal has none; UnknownConversationError if a conversation isn't there.
+        """
+        ...
+
+    async def erasures(self, *, limit: int = 50, offset: int = 0) -> list[Erasure]:
+        """The receipts, newest first."""
+        ...
+
+    async def export(self, conversation_id: str) -> str:
+        """The conversation as JSON lines with format versions and hashes, for `import_` of any journal.
+
+        UnknownConversationError if it isn't there.
+        """
+        ...
+
+    async def import_(self, text: str) -> Summary:
+        """Take in what `export` gave, under the same id, to the byte.
+
+        ConversationExistsError if the id is taken, ImportRejectedError if the text isn't a whole, unchanged export,
+        JournalVersionError if a newer Turnkeeper made it.
+        """
+        ...
+
+    async def verify(self, conversation_id: str) -> list[Problem]:
+        """What is wrong with the stored events (numbers, hashes, readability); an empty list if nothing is.
+
+        UnknownConversationError if the conversation isn't there.
+        """
         ...
 
     async def aclose(self) -> None:

@@ -1,21 +1,22 @@
-"""A conversation's title: the beginning of its first message."""
+"""A conversation's title: the beginning of its first message that has text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from turnkeeper.core.events import Event, MessagesImported, TurnStarted
+from turnkeeper.journal.ids import storable
 from turnkeeper.wire.blocks import text_of
 from turnkeeper.wire.json import decode
 
 __all__ = ("TITLE_LENGTH", "title_of")
 
 TITLE_LENGTH = 60
-"""Characters shown of the first message."""
+"""Characters shown of the message."""
 
 
 def title_of(events: Iterable[Event]) -> str:
-    """One line, at most TITLE_LENGTH characters; empty for a conversation without a message."""
+    """One line, at most TITLE_LENGTH characters; empty while no message has text."""
     for event in events:
         content = None
         if isinstance(event, TurnStarted) and event.content is not None:
@@ -23,6 +24,7 @@ def title_of(events: Iterable[Event]) -> str:
         elif isinstance(event, MessagesImported) and event.messages:
             content = decode(event.messages[0])["content"]
         if content is not None:
-            text = " ".join((content if isinstance(content, str) else text_of(content)).split())
-            return text if len(text) <= TITLE_LENGTH else text[: TITLE_LENGTH - 1] + "…"
+            text = " ".join(storable(content if isinstance(content, str) else text_of(content)).split())
+            if text:
+                return text if len(text) <= TITLE_LENGTH else text[: TITLE_LENGTH - 1] + "…"
     return ""

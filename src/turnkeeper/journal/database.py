@@ -1,0 +1,179 @@
+"""One open database: its engine, and transactions that are run whole, once more after a lost connection, or not at all.
+
+Everything here blocks, and is called in worker threads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+
+from turnkeeper.errors import JournalError
+from turnkeeper.journal.errors import JournalLockedError, JournalURLError
+from turnkeeper.journal.trouble import meaning
+from turnkeeper.journal.urls import shown
+
+__all__ = ("PATIENCE", "Database")
+
+PATIENCE = 10.0
+"""Seconds to wait for a lock of another program, and for a server to answer; `?timeout=` sets SQLite's."""
+
+_T = TypeVar("_T")
+_OLDEST_SQLITE = (3, 35)  # RETURNING
+_BEGIN = "turnkeeper_begin"
+
+# Durable on return and bounded waits, whatever the server's defaults are; what the URL sets stays.
+_SESSION = """
+SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'
+                  ELSE current_setting('synchronous_commit') END, false),
+       set_config('lock_timeout', CASE current_setting('lock_timeout') WHEN '0' THEN '10s'
+                  ELSE current_setting('lock_timeout') END, false)
+"""
+
+
+class Database:
+    """The engine of one journal. Methods are safe to call from many threads.
+
+    SQLite takes one writer at a time. Writers of this process queue here, in order, instead of polling the file; other
+    processes are waited for by SQLite itself. Writing begins with `BEGIN IMMEDIATE`: a transaction that reads first
+    and then wants to write could be refused in the middle.
+    """
+
+    def __init__(self, url: sa.URL) -> None:
+        self.url = url
+        self.kind = url.get_backend_name()
+        self._closed = False
+        try:
+            if self.kind == "sqlite":
+                self._patience = float(str(url.query.get("timeout", PATIENCE)))
+                self._engine = _sqlite(url, self._patience)
+                self._writing: threading.Lock | None = threading.Lock()
+            else:
+                self._patience = PATIENCE
+                self._engine = _postgresql(url)
+                self._writing = None
+        except ImportError:
+            raise JournalURLError(
+                f"{shown(url)} needs a driver that is not installed: pip install 'turnkeeper[postgres]'"
+            ) from None
+        except (sa.exc.ArgumentError, TypeError, ValueError):
+            raise JournalURLError(f"{shown(url)} has an option that can't be used") from None
+        self._writer = self._engine.execution_options(**{_BEGIN: "BEGIN IMMEDIATE"})
+
+    def read(self, work: Callable[[sa.Connection, bool], _T], doing: str) -> _T:
+        """Run `work` in a transaction that only reads; it sees one state of the journal."""
+        return self._run(self._engine, work, doing)
+
+    def write(self, work: Callable[[sa.Connection, bool], _T], doing: str) -> _T:
+        """Run `work` in a transaction and commit it; durable on return. `doing` completes "could not …" in errors.
+
+        Where the connection breaks, `work` runs a second time on a new one, and is told so (`again`): before, it has
+        changed nothing, or all of it was committed and only the answer was lost. JournalError and its subclasses.
+        """
+        if self._writing is None:
+            return self._run(self._writer, work, doing)
+        if not self._writing.acquire(timeout=self._patience):
+            raise JournalLockedError(
+                f"The journal {shown(self.url)} could not {doing}: other writers were before it for "
+                f"{self._patience:g} seconds. Try again; nothing was written"
+            )
+        try:
+            return self._run(self._writer, work, doing)
+        finally:
+            self._writing.release()
+
+    def _run(self, engine: sa.Engine, work: Callable[[sa.Connection, bool], _T], doing: str) -> _T:
+        if self._closed:
+            raise JournalError(f"The journal {shown(self.url)} could not {doing}: it is closed")
+        for again in (False, True):
+            try:
+                with engine.begin() as connection:
+                    return work(connection, again)
+            except sa.exc.DBAPIError as error:
+                if not error.connection_invalidated or again:
+                    raise meaning(self.url, doing, error) from None  # its own text may hold what is secret
+            except sa.exc.TimeoutError:
+                raise JournalLockedError(
+                    f"The journal {shown(self.url)} could not {doing}: all its connections are in use. Try again"
+                ) from None
+        raise AssertionError("the second run returns or raises")
+
+    def keep_a_log(self) -> None:
+        """Switch a SQLite file to write-ahead logging, for good: readers and a writer don't shut each other out."""
+        if self.kind != "sqlite":
+            return
+        bare = self._engine.execution_options(**{_BEGIN: ""})
+        deadline = time.monotonic() + self._patience
+        while True:
+            try:
+                with bare.connect() as connection:
+                    if connection.exec_driver_sql("PRAGMA journal_mode").scalar_one() != "wal":
+                        connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+                    return
+            except sa.exc.DBAPIError as error:
+                problem = meaning(self.url, "be opened", error)
+                if not isinstance(problem, JournalLockedError) or time.monotonic() > deadline:
+                    raise problem from None
+            # where another process is just switching it, SQLite refuses at once, whatever its timeout
+            time.sleep(0.01)
+
+    def empty_log(self) -> None:
+        """Move what is in SQLite's -wal file into the database and empty it, unless a reader still needs it."""
+        if self.kind == "sqlite":
+            bare = self._engine.execution_options(**{_BEGIN: ""})
+            with contextlib.suppress(sa.exc.DBAPIError), bare.connect() as connection:
+                connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def close(self) -> None:
+        """Close the connections. SQLite moves what is in the -wal file into the database then."""
+        self._closed = True
+        self._engine.dispose()
+
+
+def _postgresql(url: sa.URL) -> sa.Engine:
+    options: dict[str, Any] = {
+        "connect_timeout": int(PATIENCE),
+        "client_encoding": "utf8",
+        # a server that vanished is noticed: a thread that waits for it can't be cancelled
+        "tcp_user_timeout": 30_000,
+        "keepalives_idle": 15,
+        "keepalives_interval": 5,
+        "application_name": "turnkeeper",
+    }
+    given = {name: value for name, value in options.items() if name not in url.query}
+    # read committed, whatever the server's default: a conditional UPDATE that waited then sees what the winner wrote
+    engine = sa.create_engine(url, isolation_level="READ COMMITTED", hide_parameters=True, connect_args=given)
+    sa.event.listen(engine, "connect", _prepare_postgresql)
+    return engine
+
+
+def _prepare_postgresql(connection: Any, _record: object) -> None:
+    connection.execute(_SESSION)
+    connection.commit()
+
+
+def _sqlite(url: sa.URL, patience: float) -> sa.Engine:
+    if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
+        raise JournalURLError("this Python has a SQLite older than 3.35; use a newer Python, or PostgreSQL")
+    engine = sa.create_engine(url, hide_parameters=True, connect_args={"timeout": patience, "check_same_thread": False})
+    sa.event.listen(engine, "connect", _prepare_sqlite)
+    sa.event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: Any, _record: object) -> None:
+    connection.isolation_level = None  # transactions begin where SQLAlchemy says so, not where the driver guesses
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA secure_delete = ON")  # what is erased is overwritten
+
+
+def _begin_sqlite(connection: sa.Connection) -> None:
+    if begin := connection.get_execution_options().get(_BEGIN, "BEGIN"):
+        connection.exec_driver_sql(begin)

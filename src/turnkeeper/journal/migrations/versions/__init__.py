@@ -1,0 +1,3 @@
+"""The revisions, oldest first by their number."""
+
+__all__: tuple[str, ...] = ()

@@ -1,0 +1,212 @@
+"""The journal in a SQL database: SQLite and PostgreSQL, the same statements, through SQLAlchemy Core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from anyio import CancelScope, CapacityLimiter, to_thread
+from anyio.lowlevel import RunVar
+
+from turnkeeper.core.events import Event
+from turnkeeper.errors import UnknownConversationError
+from turnkeeper.journal import store
+from turnkeeper.journal.carrying import to_lines, whole_export
+from turnkeeper.journal.chain import event_of, problems_of, sound_events
+from turnkeeper.journal.database import Database
+from turnkeeper.journal.errors import JournalDamagedError
+from turnkeeper.journal.ids import checked_id
+from turnkeeper.journal.migration import bring_up_to_date
+from turnkeeper.journal.port import Erasure, Lease, Problem, Summary
+from turnkeeper.journal.summaries import summarised
+from turnkeeper.journal.urls import prepared, shown
+from turnkeeper.types import Principal
+
+__all__ = ("SQLJournal",)
+
+_T = TypeVar("_T")
+
+# Threads of their own: a journal must not wait until a tool that holds a thread is done. A loop has one set of them.
+_threads: RunVar[CapacityLimiter] = RunVar("turnkeeper_journal_threads")
+_THREADS = 8
+
+
+class SQLJournal:
+    """A journal in a database. `SQLJournal.open(url)` blocks; `open_journal(url)` is for asynchronous code.
+
+    The database is used in worker threads, and what was begun is finished there even if its task is cancelled.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @classmethod
+    def open(cls, url: str) -> SQLJournal:
+        """Open the journal, and make or update its tables where needed. JournalError says why it can't be opened."""
+        database = Database(prepared(url))
+        try:
+            database.keep_a_log()
+            bring_up_to_date(database)
+        except BaseException:
+            database.close()
+            raise
+        return cls(database)
+
+    @property
+    def url(self) -> str:
+        """Where the journal is, fit to be shown: without password."""
+        return shown(self._database.url)
+
+    async def append(
+        self, conversation_id: str, events: Sequence[Event], *, after: int, token: int | None = None
+    ) -> int:
+        """See `Journal.append`."""
+        checked_id(conversation_id)
+        return await _in_thread(
+            lambda: self._database.write(
+                lambda connection, again: store.append(
+                    connection, again, conversation_id, events, after=after, token=token
+                ),
+                f"append to conversation {conversation_id!r}",
+            )
+        )
+
+    async def read(self, conversation_id: str, *, after: int = 0) -> list[Event]:
+        """See `Journal.read`."""
+        checked_id(conversation_id)
+
+        def read() -> list[Event]:
+            found = self._stored(conversation_id, after)
+            if found is None:
+                return []
+            return sound_events(conversation_id, found.rows, after=after, previous=found.previous, last=found.last)
+
+        return await _in_thread(read)
+
+    async def conversations(
+        self, *, principal: Principal | None = None, limit: int = 50, offset: int = 0
+    ) -> list[Summary]:
+        """See `Journal.conversations`."""
+        return await _in_thread(
+            lambda: self._database.read(
+                lambda connection, _: store.list_conversations(connection, principal, limit, offset),
+                "list its conversations",
+            )
+        )
+
+    async def unfinished(self, *, now: float, limit: int = 50) -> list[Summary]:
+        """See `Journal.unfinished`."""
+        return await _in_thread(
+            lambda: self._database.read(
+                lambda connection, _: store.list_unfinished(connection, now, limit), "list its open turns"
+            )
+        )
+
+    async def acquire(self, conversation_id: str, *, holder: str, seconds: float, now: float) -> Lease:
+        """See `Journal.acquire`."""
+        checked_id(conversation_id)
+        return await _in_thread(
+            lambda: self._database.write(
+                lambda connection, _: store.acquire(connection, conversation_id, holder, seconds, now),
+                f"lease conversation {conversation_id!r}",
+            )
+        )
+
+    async def renew(self, lease: Lease, *, seconds: float, now: float) -> Lease:
+        """See `Journal.renew`."""
+        return await _in_thread(
+            lambda: self._database.write(
+                lambda connection, _: store.renew(connection, lease, seconds, now),
+                f"renew the lease on conversation {lease.conversation_id!r}",
+            )
+        )
+
+    async def release(self, lease: Lease) -> None:
+        """See `Journal.release`."""
+        await _in_thread(
+            lambda: self._database.write(
+                lambda connection, _: store.release(connection, lease),
+                f"release the lease on conversation {lease.conversation_id!r}",
+            )
+        )
+
+    async def erase(self, what: str | Principal, *, by: Principal, now: float) -> list[Erasure]:
+        """See `Journal.erase`. In a SQLite file the erased bytes are overwritten, in the -wal file as well."""
+        doing = "erase conversations"
+        if isinstance(what, str):
+            doing = f"erase conversation {checked_id(what)!r}"
+
+        def erase() -> list[Erasure]:
+            receipts = self._database.write(
+                lambda connection, again: store.erase(connection, again, what, by, now), doing
+            )
+            self._database.empty_log()
+            return receipts
+
+        return await _in_thread(erase)
+
+    async def erasures(self, *, limit: int = 50, offset: int = 0) -> list[Erasure]:
+        """See `Journal.erasures`."""
+        return await _in_thread(
+            lambda: self._database.read(
+                lambda connection, _: store.list_erasures(connection, limit, offset), "list its erasures"
+            )
+        )
+
+    async def export(self, conversation_id: str) -> str:
+        """See `Journal.export`."""
+        return await _in_thread(lambda: to_lines(conversation_id, self._existing(conversation_id).rows))
+
+    async def import_(self, text: str) -> Summary:
+        """See `Journal.import_`."""
+
+        def take_in() -> Summary:
+            carried = whole_export(text)
+            self._database.write(
+                lambda connection, again: store.take_in(connection, again, carried),
+                f"import conversation {carried.conversation_id!r}",
+            )
+            return summarised(carried.conversation_id, None, carried.events)
+
+        return await _in_thread(take_in)
+
+    async def verify(self, conversation_id: str) -> list[Problem]:
+        """See `Journal.verify`."""
+
+        def verify() -> list[Problem]:
+            found = self._existing(conversation_id)
+            problems = list(problems_of(conversation_id, found.rows, last=found.last))
+            for row in found.rows:
+                try:
+                    event_of(conversation_id, row)
+                except JournalDamagedError as error:
+                    problems.append(Problem(seq=row.seq, kind="unreadable", message=str(error)))
+            return problems
+
+        return await _in_thread(verify)
+
+    async def aclose(self) -> None:
+        """See `Journal.aclose`."""
+        with CancelScope(shield=True):
+            await to_thread.run_sync(self._database.close)
+
+    def _stored(self, conversation_id: str, after: int = 0) -> store.Stored | None:
+        return self._database.read(
+            lambda connection, _: store.stored(connection, conversation_id, after),
+            f"read conversation {conversation_id!r}",
+        )
+
+    def _existing(self, conversation_id: str) -> store.Stored:
+        found = self._stored(checked_id(conversation_id))
+        if found is None:
+            raise UnknownConversationError(f"no conversation {conversation_id!r} is in this journal")
+        return found
+
+
+async def _in_thread(function: Callable[[], _T]) -> _T:
+    try:
+        limiter = _threads.get()
+    except LookupError:
+        limiter = CapacityLimiter(_THREADS)
+        _threads.set(limiter)
+    return await to_thread.run_sync(function, limiter=limiter)
