@@ -74,6 +74,8 @@ def read_catalogue(text: str) -> tuple[Model, ...]:
         raise ConfigurationError(f"the catalogue of models is not TOML ({error})") from error
     defaults = data.get("defaults", {})
     rows = data.get("model", [])
+    if not (isinstance(defaults, dict) and isinstance(rows, list) and all(isinstance(row, dict) for row in rows)):
+        raise ConfigurationError("the catalogue of models needs a table [defaults] and tables [[model]]")
     models: dict[str, Model] = {}
     for position, row in enumerate(rows):
         name = row.get("id", f"row {position}")
@@ -105,7 +107,7 @@ def _value(name: str, field: str, value: Any) -> Any:
     if field in _DECIMALS:
         return _decimal(name, field, value)
     if field == "price_bands":
-        return tuple(_band(name, band) for band in value)
+        return tuple(_band(name, band) for band in _of(name, field, value, list, "a list"))
     if field in _LISTS:
         return tuple(str(item) for item in _of(name, field, value, list, "a list"))
     if field in _NUMBERS:
@@ -135,8 +137,8 @@ def _decimal(name: str, field: str, value: Any) -> Decimal:
     return number
 
 
-def _band(name: str, band: Mapping[str, Any]) -> PriceBand:
-    if set(band) != {"above", "input_price", "output_price"}:
+def _band(name: str, band: Any) -> PriceBand:
+    if not isinstance(band, dict) or set(band) != {"above", "input_price", "output_price"}:
         raise ConfigurationError(f"the catalogue's {name}.price_bands needs above, input_price and output_price")
     return PriceBand(
         above=_of(name, "price_bands.above", band["above"], int, "a whole number"),

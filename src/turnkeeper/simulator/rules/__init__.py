@@ -7,7 +7,7 @@ its code, so that one misreading can't pass both. docs/rules.md lists them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from turnkeeper.models import Model, find
@@ -98,7 +98,7 @@ def judge(
         body_bytes=body_bytes,
         input_tokens=input_tokens,
     )
-    return [fault for rule in RULES for fault in rule.faults(view)]
+    return _faults(view, RULES)
 
 
 def verify_messages(
@@ -117,7 +117,16 @@ def verify_messages(
         model = named if isinstance(named, str) else Model(id="unknown", known=False)
     known = find(model) if isinstance(model, str) else model
     view = RequestView(body=body, headers={}, model=known, saved=True, bare=bare)
-    return [fault for rule in RULES if rule.scope == "body" for fault in rule.faults(view)]
+    return _faults(view, (rule for rule in RULES if rule.scope == "body"))
+
+
+def _faults(view: RequestView, rules: Iterable[Rule]) -> list[Fault]:
+    found: list[Fault] = []
+    for rule in rules:
+        found += rule.faults(view)
+        if found and rule.final:
+            break
+    return found
 
 
 _NOT_AN_OBJECT = Fault(

@@ -51,7 +51,8 @@ class Rule:
 
     `scope` is "envelope" for what only a live request has (headers, size, required fields, the model's existence) and
     "body" for everything that a saved request or message list can be checked against. `text_settled` is False where
-    the server's wording is not known. `open_question` says what about the rule is not settled.
+    the server's wording is not known. `open_question` says what about the rule is not settled. A `final` rule ends
+    the evaluation when it is broken, because the rules after it could not read the request.
     """
 
     id: str
@@ -64,6 +65,7 @@ class Rule:
     open_question: str = ""
     error_type: str = "invalid_request_error"
     status: int = 400
+    final: bool = False
 
     def faults(self, view: RequestView) -> list[Fault]:
         """Every place in the request that breaks this rule, in the order of the request."""
@@ -92,6 +94,7 @@ def rule(  # noqa: PLR0913 - a rule has that many parts, all named where it is m
     open_question: str = "",
     error_type: str = "invalid_request_error",
     status: int = 400,
+    final: bool = False,
 ) -> Callable[[Check], Rule]:
     """Make a Rule of the check function below."""
 
@@ -107,6 +110,7 @@ def rule(  # noqa: PLR0913 - a rule has that many parts, all named where it is m
             open_question=open_question,
             error_type=error_type,
             status=status,
+            final=final,
         )
 
     return made

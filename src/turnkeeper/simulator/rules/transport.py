@@ -16,6 +16,7 @@ __all__ = ("FIRST", "LAST", "MAX_BODY_BYTES")
 MAX_BODY_BYTES = 32 * 1024 * 1024
 """The largest body of Messages and count_tokens (platform.claude.com/docs/en/api/errors#request-size-limits)."""
 
+MAX_DEPTH = 200
 _SURROGATE = re.compile("[\ud800-\udfff]")
 VERSIONS = ("2023-06-01", "2026-10-21")
 
@@ -66,6 +67,31 @@ def _strings(body: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             stack.extend((f"{path}.{key}" if path else str(key), value[key]) for key in reversed(list(value)))
         elif isinstance(value, list):
             stack.extend((f"{path}.{index}", value[index]) for index in reversed(range(len(value))))
+
+
+@rule(
+    "request.nesting",
+    source="https://www.rfc-editor.org/rfc/rfc8259#section-9",
+    sentence="Objects and lists are nested at most 200 deep.",
+    repair="Flatten the value that the path names, or send it as text.",
+    text_settled=False,
+    open_question="The API's own limit isn't published; 200 is the simulator's.",
+    final=True,
+)
+def nesting(view: RequestView) -> Iterator[Finding]:
+    for name, member in view.body.items():
+        if _deeper_than(MAX_DEPTH - 1, member):
+            yield Finding(str(name), "The request body is not valid JSON: nested too deeply")
+
+
+def _deeper_than(limit: int, value: Any) -> bool:
+    level = [value]
+    for _ in range(limit + 1):
+        containers = [item for item in level if isinstance(item, Mapping | list)]
+        if not containers:
+            return False
+        level = [inner for item in containers for inner in (item.values() if isinstance(item, Mapping) else item)]
+    return True
 
 
 @rule(
@@ -183,5 +209,5 @@ def sampling_model(view: RequestView) -> Iterator[Finding]:
             yield Finding(name, f"`{name}` is deprecated for this model.")
 
 
-FIRST: tuple[Rule, ...] = (valid_unicode, request_size, version_header, thread)
+FIRST: tuple[Rule, ...] = (nesting, valid_unicode, request_size, version_header, thread)
 LAST: tuple[Rule, ...] = (model_exists, sampling_removed, sampling_model, container)

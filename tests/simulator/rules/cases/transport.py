@@ -2,12 +2,38 @@
 
 from __future__ import annotations
 
-from tests.simulator.rules.asked import NEW, OLD, Case, ask, refused, result, taken, tool, user
+from typing import Any
+
+from tests.simulator.rules.asked import NEW, OLD, Case, ask, assistant, call, refused, result, taken, tool, user
 from turnkeeper.models import find
 
 __all__ = ("CASES",)
 
+
+def _nested(depth: int) -> dict[str, Any]:
+    """A request with that many objects inside each other, its own among them."""
+    value: Any = "глубоко"
+    for _ in range(depth - 5):
+        value = {"внутри": value}
+    return ask(user(), assistant([call(input=value)]), user([result()]), tools=[tool()])
+
+
 CASES: tuple[Case, ...] = (
+    taken("request.nesting", "200 deep", _nested(200)),
+    refused(
+        "request.nesting",
+        "201 deep",
+        _nested(201),
+        "messages",
+        "The request body is not valid JSON: nested too deeply",
+    ),
+    refused(
+        "request.nesting",
+        "100,000 deep: nothing after it reads the request",
+        _nested(100_000),
+        "messages",
+        "The request body is not valid JSON: nested too deeply",
+    ),
     taken("request.valid-unicode", "emoji, Chinese, Hebrew", ask(user("заказ 🐻‍❄️ 你好 שלום \U0001f600"))),
     refused(
         "request.valid-unicode",
