@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import uuid
+from collections.abc import Iterable
 from decimal import Decimal
 from enum import Enum
 from typing import Annotated, Any, Literal
@@ -155,12 +156,15 @@ def test_a_choice_in_another_letter_case_is_the_choice_if_only_one_fits() -> Non
         LARGE = "Ł"
 
     @tool
-    def pick(mode: Literal["fast", "SLOW", "slow"], size: Size, level: Literal[1, 2] = 1) -> None: ...
+    def pick(
+        mode: Literal["fast", "SLOW", "slow"], size: Size, level: Literal[1, 2] = 1, one: Literal["A"] = "A"
+    ) -> None: ...
 
-    assert check_arguments(pick, {"mode": "Fast", "size": "ł", "level": "2"}) == {
+    assert check_arguments(pick, {"mode": "Fast", "size": "ł", "level": "2", "one": "a"}) == {
         "mode": "fast",
         "size": Size.LARGE,
         "level": 2,
+        "one": "A",
     }
     text = rejected(pick, {"mode": "Slow", "size": "XL", "level": True})
     assert "- mode: must be 'fast', 'SLOW' or 'slow'; got \"Slow\"" in text
@@ -289,6 +293,14 @@ def test_arguments_nested_beyond_measure_are_refused() -> None:
     def take(items: list[Any]) -> None: ...
 
     assert "nested too deeply" in rejected(take, {"items": deep})
+
+
+def test_an_iterable_is_validated_at_once() -> None:
+    @tool
+    def take(numbers: Iterable[int]) -> None: ...
+
+    assert check_arguments(take, {"numbers": ["1"]}) == {"numbers": [1]}
+    assert "- numbers[0]: must be an integer" in rejected(take, {"numbers": ["x"]})
 
 
 def test_many_faults_are_named_up_to_a_number() -> None:

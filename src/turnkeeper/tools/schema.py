@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections.abc
 import math
 import sys
 import types
@@ -28,8 +29,15 @@ __all__ = ("schema_of", "validator_for")
 _make: Any = typing_extensions.TypedDict
 
 
+_LAZY = (collections.abc.Iterable, collections.abc.Iterator, collections.abc.Generator)
+
+
 class _Generator(GenerateJsonSchema):
     ignored_warning_kinds = {"skipped-choice", "non-serializable-default", "skipped-discriminator"}  # noqa: RUF012
+
+    def is_subclass_schema(self, schema: Any) -> dict[str, Any]:
+        """Refuse `type[…]`: no JSON value is a class, whatever schema stands for it."""
+        return self.handle_invalid_for_json_schema(schema, "a class")
 
 
 def validator_for(
@@ -126,7 +134,9 @@ def _refusal(where: str, parameter: Parameter, error: Exception) -> str:
 def _first_line(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "it refers to itself without end; name it with a type statement or use a model"
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+    first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    # What follows is advice for authors of models, not of tools.
+    return first.partition(". Set `")[0]
 
 
 def _bare_description(hint: Any) -> str | None:
@@ -147,11 +157,16 @@ def _add_default(part: dict[str, Any], default: Any, *, nullable: bool) -> None:
 
 
 def _portable(hint: Any, made: dict[int, Any]) -> Any:
-    """`hint` with every `typing.TypedDict` rebuilt: before Python 3.12 pydantic can only read the backport's."""
-    if sys.version_info >= (3, 12):
-        return hint
-    if typing.is_typeddict(hint) and type(hint).__module__ == "typing":
+    """`hint` in a form that is validated whole and at once.
+
+    Before Python 3.12 pydantic can only read the backport's TypedDict, so those of `typing` are rebuilt. An iterable
+    would be validated while the tool reads it, so it is taken as a list.
+    """
+    if sys.version_info < (3, 12) and typing.is_typeddict(hint) and type(hint).__module__ == "typing":
         return _rebuilt(hint, made)
+    if (typing.get_origin(hint) or hint) in _LAZY:
+        item, *_ = typing.get_args(hint) or (Any,)
+        return types.GenericAlias(list, (_portable(item, made),))
     arguments = typing.get_args(hint)
     if not arguments or typing.get_origin(hint) is typing.Literal:
         return hint

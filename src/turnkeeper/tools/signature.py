@@ -257,7 +257,9 @@ def _resolve(annotation: Any, module_names: dict[str, Any], local_names: Mapping
 def defining_frames() -> list[types.FrameType]:
     """The frames of whoever is defining a tool now, innermost first."""
     frames: list[types.FrameType] = []
-    frame = inspect.currentframe()
+    here = inspect.currentframe()
+    # Not this frame itself: a frame that holds a list which holds the frame would keep every local alive.
+    frame = here.f_back if here is not None else None
     while frame is not None and len(frames) < _FRAMES:
         frames.append(frame)
         frame = frame.f_back

@@ -202,7 +202,7 @@ def _decoded(text: str) -> Any:
 
 def _mend_string(value: str, schema: dict[str, Any], path: Path, faults: list[Fault]) -> str:
     value = clean(value)
-    options = schema.get("enum")
+    options = [schema["const"]] if "const" in schema else schema.get("enum")
     if isinstance(options, list) and value not in options:
         alike = [o for o in options if isinstance(o, str) and o.casefold() == value.casefold()]
         return alike[0] if len(alike) == 1 else value

@@ -1,0 +1,114 @@
+"""Results as content blocks: blocks that a tool returns, image bytes, limits."""
+
+from __future__ import annotations
+
+import base64
+import copy
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from turnkeeper.tools import render_result
+from turnkeeper.tools import results as results_module
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"\x00" * 8
+TEXT = {"type": "text", "text": "привет"}
+IMAGE = {"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}}
+DOCUMENT = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "long text"}}
+SEARCH = {
+    "type": "search_result",
+    "source": "kb/1",
+    "title": "Returns",
+    "content": [{"type": "text", "text": "30 days"}],
+}
+TOOL = {"type": "tool_reference", "tool_name": "refund"}
+
+
+@pytest.mark.parametrize("block", [TEXT, IMAGE, DOCUMENT, SEARCH, TOOL])
+def test_a_block_and_a_list_of_blocks_pass_as_blocks(block: dict[str, Any]) -> None:
+    assert render_result(block) == [block]
+    assert render_result([block, TEXT]) == [block, TEXT]
+    assert render_result((block,)) == [block]
+
+
+def test_a_block_keeps_its_other_fields_and_is_not_changed() -> None:
+    block = {**DOCUMENT, "title": "Договор \ud800", "citations": {"enabled": True}}
+    before = copy.deepcopy(block)
+    assert render_result(block) == [{**block, "title": "Договор �"}]
+    assert block == before
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"type": "text"},
+        {"type": "text", "text": 5},
+        {"type": "image", "name": "cat"},
+        {"type": "video", "text": "x"},
+        {"type": ["text"], "text": "x"},
+        [TEXT, {"type": "order", "id": 1}],
+        ["only", "texts"],
+    ],
+)
+def test_data_that_only_resembles_a_block_is_json(value: Any) -> None:
+    assert isinstance(render_result(value), str)
+
+
+@pytest.mark.parametrize(
+    ("data", "media_type"),
+    [
+        (PNG, "image/png"),
+        (b"\xff\xd8\xff\xe0rest", "image/jpeg"),
+        (b"GIF89a....", "image/gif"),
+        (b"GIF87a....", "image/gif"),
+        (b"RIFF\x00\x00\x00\x00WEBPVP8 ", "image/webp"),
+    ],
+)
+def test_image_bytes_become_an_image_block(data: bytes, media_type: str) -> None:
+    encoded = base64.b64encode(data).decode()
+    block = {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": encoded}}
+    assert render_result(data) == [block]
+    assert render_result(bytearray(data)) == [block]
+    assert render_result(["图:", data]) == [{"type": "text", "text": "图:"}, block]
+    assert render_result({"chart": data}) == f'{{"chart":"data:{media_type};base64,{encoded}"}}'
+
+
+def test_bytes_in_a_source_are_encoded() -> None:
+    block = {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": b"%PDF"}}
+    source = {"type": "base64", "media_type": "application/pdf", "data": "JVBERg=="}
+    assert render_result(block) == [{"type": "document", "source": source}]
+
+
+def test_a_typed_block_passes_as_a_block() -> None:
+    class TextBlock(BaseModel):
+        type: str = "text"
+        text: str
+        citations: list[str] | None = None
+
+    assert render_result(TextBlock(text="x")) == [{"type": "text", "text": "x"}]
+
+
+def test_blank_text_blocks_are_left_out() -> None:
+    blank = {"type": "text", "text": " \n"}
+    assert render_result([blank, TEXT]) == [TEXT]
+    assert render_result([blank]) == "(no output)"
+    assert render_result({**SEARCH, "content": [blank]}) == "(no output)"
+    assert render_result({**SEARCH, "content": [blank, TEXT]}) == [{**SEARCH, "content": [TEXT]}]
+
+
+def test_texts_of_blocks_share_the_limit_and_the_mark_says_how_much_was_cut() -> None:
+    long = {"type": "text", "text": "a" * 300}
+    blocks = render_result([long, IMAGE, {**SEARCH, "content": [{"type": "text", "text": "b" * 300}]}], limit=200)
+    assert blocks == [
+        {"type": "text", "text": "a" * 120},
+        IMAGE,
+        {"type": "text", "text": "[truncated: 480 of 600 characters were cut]"},
+    ]
+
+
+def test_an_image_that_the_api_would_refuse_for_its_size_is_named_instead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(results_module, "BASE64_LIMIT", 10)
+    assert render_result(PNG) == [
+        {"type": "text", "text": "[left out: image of type image/png, 24 base64 characters, limit 10]"}
+    ]
