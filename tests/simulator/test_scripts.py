@@ -11,7 +11,7 @@ import pytest
 
 from tests.simulator.asking import ask
 from turnkeeper.errors import InputError
-from turnkeeper.testing import MessagesAPI, call, faults, reply, script
+from turnkeeper.testing import MessagesAPI, call, faults, reply, script, text
 
 
 def texts(api: MessagesAPI, number: int) -> list[str]:
@@ -22,6 +22,13 @@ def test_replies_are_taken_in_order() -> None:
     api = MessagesAPI(script("一", {"content": "二"}, reply("三"), lambda request: request["messages"][0]["content"]))
     assert texts(api, 4) == ["一", "二", "三", "Привет! 你好 👋"]
     assert api.unused_replies == 0
+
+
+def test_a_block_alone_is_a_reply_of_one_block() -> None:
+    api = MessagesAPI(script(call("f", {"a": 1}), text("ja"), {"type": "message", "content": "nein"}))
+    first = ask(api).json
+    assert (first["stop_reason"], first["content"][0]["input"]) == ("tool_use", {"a": 1})
+    assert texts(api, 2) == ["ja", "nein"]
 
 
 def test_a_request_after_the_last_reply_is_refused_loudly() -> None:

@@ -1,7 +1,7 @@
 """Scripts from JSON files, for `turnkeeper simulate --model SCRIPT.json`.
 
 A file holds a list of entries, or `{"replies": [entries], "then": "refuse" | "repeat" | "last"}`. An entry is a
-text, a reply in the API's format, `{"fault": {"kind": "rate_limited", "retry_after": 2}}`, or a reply with the
+text, a block, a reply in the API's format, `{"fault": {"kind": "rate_limited", "retry_after": 2}}`, or a reply with the
 fault that spoils it: `{"fault": {"kind": "cut", "after": 3}, "reply": …}`. `fault` may be a list.
 """
 

@@ -1,7 +1,8 @@
 """What the model answers, written down beforehand: a list of replies and faults, one per request.
 
-An entry is a text, a reply in the API's own format, a function from the request to an entry, or a fault. Entries are
-checked when the script is made, so that a mistake names its place (`replies[2].content[0]`) before any request.
+An entry is a text, a block, a reply in the API's own format, a function from the request to an entry, or a fault.
+Entries are checked when the script is made, so that a mistake names its place (`replies[2].content[0]`) before any
+request.
 """
 
 from __future__ import annotations
@@ -132,7 +133,8 @@ def read_entry(entry: Any, path: str) -> Entry:
     if isinstance(entry, str):
         return ScriptedReply(fields={"content": [{"type": "text", "text": entry}]})
     if isinstance(entry, Mapping):
-        return _read_reply(entry, path)
+        is_block = isinstance(entry.get("type"), str) and entry["type"] != "message"
+        return _read_reply({"content": [entry]} if is_block else entry, path)
     raise InputError(
         f"{path}: expected a text, a reply, a function or a fault, found {type(entry).__name__}: {entry!r:.80}"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -61,7 +61,7 @@ class MessagesAPI:
         chunk: int | None = None,
         bytes_per_chunk: int | None = None,
         keep: int | None = None,
-        clock: FixedClock | None = None,
+        clock: Callable[[], float] | None = None,
         sleep: Sleep | None = None,
         ids: IdSource | None = None,
         deterministic: bool = True,
@@ -71,7 +71,7 @@ class MessagesAPI:
         for name, number in (("chunk", chunk), ("bytes_per_chunk", bytes_per_chunk)):
             if number is not None and number < 1:
                 raise InputError(f"{name} is a number from 1 up, not {number}")
-        self.clock = clock or FixedClock()
+        self.clock = clock if isinstance(clock, FixedClock) else FixedClock()
         self.sleep: Sleep = sleep or (self.clock.sleep if deterministic else anyio.sleep)
         self.script: Script | None = None if practice else _script(script)
         model: Answerer = PracticeAnswerer() if self.script is None else self.script
@@ -84,7 +84,7 @@ class MessagesAPI:
                 chunk=chunk,
                 bytes_per_chunk=bytes_per_chunk,
                 keep=keep,
-                clock=self.clock if deterministic else time.time,
+                clock=clock or (self.clock if deterministic else time.time),
                 ids=ids or (SerialIds() if deterministic else random_ids),
             ),
         )

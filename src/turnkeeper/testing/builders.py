@@ -56,7 +56,7 @@ def reply(*blocks: Block | str, **fields: Any) -> dict[str, Any]:
 
 
 def script(*replies: Any, then: Literal["refuse", "repeat", "last"] = "refuse") -> Script:
-    """What the model answers, request by request: texts, replies, functions from the request to one of these, faults.
+    """What the model answers, request by request: texts, blocks, replies, functions from the request to these, faults.
 
     `then` says what follows the last one: `refuse` (a 400 that says so, so that tests fail loudly), `repeat`, `last`.
     Raises InputError that names the place of a mistake.
