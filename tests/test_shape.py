@@ -6,6 +6,7 @@ A limit here is never raised to fit the code; a new part of the package gets its
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import json
 import subprocess
@@ -88,10 +89,7 @@ def modules(*folders: str) -> list[Path]:
     return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
 
 
-def names(paths: list[Path]) -> list[str]:
-    return [path.relative_to(ROOT).as_posix() for path in paths]
-
-
+@functools.cache
 def parse(path: Path) -> ast.Module:
     return ast.parse(path.read_text("utf-8"), str(path))
 
@@ -149,36 +147,52 @@ def listed(tree: ast.Module) -> ast.expr | None:
     return None
 
 
+def name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
 SOURCES = modules("src")
 EVERYTHING = modules("src", "tests", "examples", "benchmarks", "script", "docs")
 
 
-@pytest.mark.parametrize("path", EVERYTHING, ids=names(EVERYTHING))
-def test_a_module_stays_short_and_says_what_it_is(path: Path) -> None:
-    text = path.read_text("utf-8")
-    assert len(text.splitlines()) < LIMIT, "split it by topic"
-    assert not text.strip() or ast.get_docstring(ast.parse(text)), "a module begins with what it is"
+def test_a_module_stays_short() -> None:
+    long = {name(path): len(path.read_text("utf-8").splitlines()) for path in EVERYTHING}
+    assert {path: lines for path, lines in long.items() if lines >= LIMIT} == {}, "split these by topic"
 
 
-@pytest.mark.parametrize("path", EVERYTHING, ids=names(EVERYTHING))
-def test_names_say_what_is_inside(path: Path) -> None:
-    inside = path.relative_to(ROOT).with_suffix("").parts
-    assert not DRAWERS & {part.strip("_") for part in inside}
+def test_a_module_begins_with_what_it_is() -> None:
+    assert [name(path) for path in EVERYTHING if path.stat().st_size and not ast.get_docstring(parse(path))] == []
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=names(SOURCES))
-def test_a_module_lists_its_public_names_in_a_tuple(path: Path) -> None:
+def test_names_say_what_is_inside() -> None:
+    drawers = [
+        name(path)
+        for path in EVERYTHING
+        if DRAWERS & {part.strip("_") for part in path.relative_to(ROOT).with_suffix("").parts}
+    ]
+    assert drawers == []
+
+
+def test_a_module_lists_its_public_names_in_a_tuple() -> None:
+    wrong = {name(path): fault for path in SOURCES if (fault := listing_fault(path))}
+    assert wrong == {}
+
+
+def listing_fault(path: Path) -> str:
+    """What is wrong with the module's `__all__`."""
     tree = parse(path)
-    only_a_docstring = len(tree.body) <= 1
-    if path.name == "__main__.py" or "migrations" in path.parts or only_a_docstring:
-        return
+    # A docstring alone lists nothing; migrations are scripts with names that their tool looks for.
+    if path.name == "__main__.py" or "migrations" in path.parts or len(tree.body) <= 1:
+        return ""
     value = listed(tree)
-    assert isinstance(value, ast.Tuple), "__all__ is a tuple, written out"
+    if not isinstance(value, ast.Tuple):
+        return "__all__ is not a tuple, written out"
     public = [element.value for element in value.elts if isinstance(element, ast.Constant)]
-    assert len(public) == len(value.elts) == len(set(public))
+    if not len(public) == len(value.elts) == len(set(public)):
+        return "__all__ is not a list of different names"
     module = importlib.import_module(dotted(path))
-    missing = [name for name in public if not hasattr(module, str(name))]
-    assert not missing
+    missing = [str(one) for one in public if not hasattr(module, str(one))]
+    return f"nothing is there under {', '.join(missing)}" if missing else ""
 
 
 def test_every_part_has_its_place_in_the_order() -> None:
@@ -186,34 +200,33 @@ def test_every_part_has_its_place_in_the_order() -> None:
     assert parts - frozenset().union(*ORDER) == set()
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=names(SOURCES))
-def test_imports_point_down_only(path: Path) -> None:
-    part = part_of(dotted(path))
-    if part == FACE or part not in frozenset().union(*ORDER):
-        return  # the face gathers every part; a part without a place fails in its own test
-    wrong = [
-        f"line {line}: {part} imports {name}"
-        for line, name in imports(path)
-        if name.split(".")[0] == FACE and part_of(name) not in allowed(part)
-    ]
-    assert not wrong
+def test_imports_point_down_only() -> None:
+    wrong = []
+    for path in SOURCES:
+        part = part_of(dotted(path))
+        # The face gathers every part; a part without a place fails in its own test.
+        if part == FACE or part not in frozenset().union(*ORDER):
+            continue
+        for line, imported in imports(path):
+            if imported.split(".")[0] == FACE and part_of(imported) not in allowed(part):
+                wrong.append(f"{name(path)}:{line}: {part} imports {imported}")
+    assert wrong == []
 
 
-@pytest.mark.parametrize(
-    "path",
-    [path for path in SOURCES if part_of(dotted(path)) in PURE],
-    ids=[name for name, path in zip(names(SOURCES), SOURCES, strict=True) if part_of(dotted(path)) in PURE],
-)
-def test_the_core_is_pure(path: Path) -> None:
-    foreign = [
-        f"line {line}: {name}" for line, name in imports(path) if name.split(".")[0] not in PURE_IMPORTS | {FACE}
-    ]
-    called = [
-        f"line {node.lineno}: {node.id}"
-        for node in ast.walk(parse(path))
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in IMPURE_NAMES
-    ]
-    assert not foreign + called
+def test_the_core_is_pure() -> None:
+    wrong = []
+    for path in SOURCES:
+        if part_of(dotted(path)) not in PURE:
+            continue
+        for line, imported in imports(path):
+            if imported.split(".")[0] not in PURE_IMPORTS | {FACE}:
+                wrong.append(f"{name(path)}:{line}: imports {imported}")
+        wrong += [
+            f"{name(path)}:{node.lineno}: uses {node.id}"
+            for node in ast.walk(parse(path))
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in IMPURE_NAMES
+        ]
+    assert wrong == []
 
 
 def test_the_public_face_resolves_every_name_it_lists() -> None:
