@@ -134,6 +134,15 @@ def test_a_number_is_never_a_moment(value: Any) -> None:
     assert all(f"- {field}: must be " in text for field in ("day", "moment", "hour"))
 
 
+def test_a_long_row_of_digits_is_refused_in_reasonable_time() -> None:
+    @tool
+    def book(day: datetime.date, number: int) -> None: ...
+
+    text = rejected(book, {"day": "1" * 200_000 + "x", "number": "1" * 200_000})
+    assert "- day: must be a valid date" in text
+    assert "- number: must be an integer" in text
+
+
 def test_iso_texts_become_moments_and_other_types() -> None:
     @tool
     def book(

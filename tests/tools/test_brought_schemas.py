@@ -95,6 +95,17 @@ async def test_a_value_of_any_size_is_not_repeated() -> None:
     assert len(rejected(made(), {"city": ["x" * 100_000]})) < 400
 
 
+async def test_a_value_nested_beyond_measure_is_refused() -> None:
+    deep: Any = []
+    for _ in range(5000):
+        deep = [deep]
+    nested = {"type": "array", "items": {"$ref": "#/$defs/nested"}}
+    for schema in ({}, {"$ref": "#/$defs/nested"}):
+        subject = made({"properties": {"a": schema}, "$defs": {"nested": nested}})
+        assert "nested too deeply" in rejected(subject, {"a": deep})
+        assert check_arguments(subject, {"a": [[[]]]}) == {"a": [[[]]]}
+
+
 async def test_null_for_an_optional_property_is_left_out() -> None:
     """Reported: https://github.com/ZenRows/zenrows-mcp/pull/23"""
     assert check_arguments(made(), {"city": "Ufa", "lang": None}) == {"city": "Ufa"}

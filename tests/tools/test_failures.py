@@ -87,6 +87,12 @@ async def test_an_exception_without_a_text_still_has_a_result(exception: BaseExc
     assert str(outcome.content).startswith("The tool failed (")
 
 
+async def test_a_very_long_text_in_an_exception_is_logged_short(caplog: pytest.LogCaptureFixture) -> None:
+    await failed(OSError("x" * 500_000))
+    assert len(caplog.text) < 150_000
+    assert "characters were cut]" in caplog.text
+
+
 async def failed_somehow(exception: BaseException) -> Outcome:
     # Python itself turns a StopIteration in a coroutine into a RuntimeError, so the two kinds differ there.
     for function in (raising(exception), _later(exception)):
@@ -207,9 +213,18 @@ async def test_a_keyboard_interrupt_goes_through(wrapped: bool) -> None:
         ("ghp_abcdefghij and AKIAABCDEFGHIJKLMNOP", "ghp_*** and AKIA***"),
         ("eyJhbGciOiJI.eyJzdWIiOiIx.c2ln", "***"),
         ("-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----", "***"),
+        ("my_password_2 = hunter2", "my_password_2 = ***"),
         ("nothing to hide: order 7, https://example.com/a?b=c", "nothing to hide: order 7, https://example.com/a?b=c"),
     ],
 )
 def test_masking_hides_secrets_and_leaves_the_rest(text: str, masked: str) -> None:
     assert mask(text) == masked
     assert mask(masked) == masked
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["a", "a-", "eyJ-", "a://a:", "password-", "password ", "token='", "sk-", "Bearer ", "-----BEGIN PRIVATE KEY"],
+)
+def test_masking_takes_its_time_from_the_length_of_the_text_only(piece: str) -> None:
+    assert mask(piece * (50_000 // len(piece)))

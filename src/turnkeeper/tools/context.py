@@ -100,6 +100,6 @@ class ToolContext:
                 report(text, share)
             else:
                 loop.call_soon_threadsafe(report, text, share)
-        except Exception:
+        except Exception as error:  # noqa: BLE001
             # A watcher's fault, or a loop that is already closed, is no reason for the tool to fail.
-            _logger.warning("progress of call %s could not be reported", self.call_id, exc_info=True)
+            _logger.warning("Progress of call %s could not be reported (%s)", self.call_id, type(error).__name__)

@@ -26,6 +26,7 @@ logger = logging.getLogger("turnkeeper.tools")
 
 ERROR_TEXT_PLACEHOLDER = "The tool failed without saying why."
 _LONGEST_WORD = 40
+_LONGEST_LOG = 50_000
 _LONGEST_NAME = 80
 
 
@@ -84,7 +85,10 @@ def _missing_word(exception: BaseException) -> str | None:
 
 
 def log_failure(exception: BaseException, *, tool: str, call_id: str, error_id: str, what: str = "failed") -> None:
-    """Write the traceback to the log `turnkeeper.tools`, secrets masked, under the id that the model was told."""
+    """Write the traceback to the log `turnkeeper.tools`, secrets masked, under the id that the model was told.
+
+    The log gets no `exc_info`: a handler would write the exception once more, unmasked.
+    """
     try:
         lines = traceback.format_exception(exception)
     except Exception:  # noqa: BLE001 - an exception that can't even be formatted must still be logged
@@ -95,6 +99,6 @@ def log_failure(exception: BaseException, *, tool: str, call_id: str, error_id: 
         what,
         call_id or "-",
         error_id,
-        mask(clean("".join(lines))).rstrip(),
+        mask(cut(clean("".join(lines)), _LONGEST_LOG)).rstrip(),
         extra={"error_id": error_id},
     )

@@ -34,7 +34,7 @@ NOTHING: Any = object()
 """Stands for a value that isn't there."""
 
 _NUMBER = re.compile(r"\s*-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?\s*")
-_ONLY_DIGITS = re.compile(r"\s*[+-]?[\d_]*\.?\d+\s*")
+_ONLY_DIGITS = re.compile(r"\s*[+-]?([\d_]+(\.\d*)?|\.\d+)\s*")
 _MOMENTS = frozenset({"date", "date-time", "time"})
 
 
@@ -89,7 +89,7 @@ class Slips:
             kind = json_kind(value)
             if kind not in kinds:
                 faults.append(_misfit(value, kind, kinds, schema, path))
-                return value
+                return clean_value(value)
         return self._inside(value, kind, schema, path, faults)
 
     def _inside(self, value: Any, kind: str, schema: dict[str, Any], path: Path, faults: list[Fault]) -> Any:
@@ -157,7 +157,7 @@ class Slips:
             mended = self._mend(value, branch, path, found)
             if not found:
                 return mended
-        return value
+        return clean_value(value)
 
     def _discriminated(self, value: dict[str, Any], named: dict[str, Any], fitting: list[Any]) -> list[Any]:
         tag = value.get(str(named.get("propertyName")))
