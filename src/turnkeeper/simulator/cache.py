@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
-from turnkeeper.simulator.prompt import Position, positions
+from turnkeeper.simulator.prompt import Position, count_tokens, has_marks, positions
 
 __all__ = ("InputTokens", "PromptCache")
 
@@ -58,6 +58,8 @@ class PromptCache:
 
     def account(self, request: Mapping[str, Any], *, now: float, minimum: int) -> InputTokens:
         """What this request reads, writes and pays in full; refreshes what it reads. `minimum`: tokens of a prefix."""
+        if not has_marks(request):
+            return InputTokens(input=count_tokens(request), read=0, written_5m=0, written_1h=0, writes={})
         row = _with_automatic_mark(positions(request), request.get("cache_control"))
         sums = list(accumulate(position.tokens for position in row))
         total = max(1, sums[-1] if sums else 0)

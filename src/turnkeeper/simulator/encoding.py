@@ -10,7 +10,7 @@ __all__ = ("dump", "dump_text", "load")
 
 def dump_text(value: Any) -> str:
     """One line of compact JSON; letters of any script stay readable."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _READABLE.encode(value)
 
 
 def dump(value: Any) -> bytes:
@@ -18,12 +18,16 @@ def dump(value: Any) -> bytes:
     try:
         return dump_text(value).encode("utf-8")
     except UnicodeEncodeError:
-        return json.dumps(value, separators=(",", ":")).encode("ascii")
+        return _ESCAPED.encode(value).encode("ascii")
 
 
 def load(raw: bytes) -> Any:
     """Parse strictly: UTF-8 only, no NaN or Infinity. Raises ValueError that says where it went wrong."""
     return json.loads(raw.decode("utf-8"), parse_constant=_refuse_constant)
+
+
+_READABLE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_ESCAPED = json.JSONEncoder(separators=(",", ":"))
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -8,6 +8,7 @@ script or practice model.
 from __future__ import annotations
 
 import datetime
+import functools
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +40,10 @@ from turnkeeper.simulator.model_pages import model_list, model_page
 from turnkeeper.simulator.prompt import count_tokens
 from turnkeeper.simulator.rate_limits import RateLimits
 from turnkeeper.simulator.replies import PREWARM, build_message, plain
+from turnkeeper.simulator.rules import RULES, judge, prefix_digest
+from turnkeeper.simulator.rules.view import RequestView
 from turnkeeper.simulator.scripts import Entry, ScriptedReply, ScriptExhaustedError
+from turnkeeper.simulator.seals import seal
 from turnkeeper.simulator.sent import SentMemory
 from turnkeeper.simulator.stream import events_of, scripted_events
 
@@ -91,6 +95,7 @@ class _Prepared:
     faults: tuple[StreamFault, ...]
     steps: list[Step]
     whole: bool
+    prefix: Callable[[], str]
 
 
 class Exchange:
@@ -164,13 +169,10 @@ class Exchange:
     def _judge(self, record: Record, count_only: bool) -> Refusal | None:
         if self.options.imitation is not None:
             return None
-        from turnkeeper.simulator import rules  # noqa: PLC0415 - the rules load with the first request
-        from turnkeeper.simulator.rules.view import RequestView  # noqa: PLC0415
-
         body = record.body or {}
         model = find(str(body.get("model")))
         if self.options.strict:
-            faults = rules.judge(
+            faults = judge(
                 body,
                 headers=record.headers,
                 model=model,
@@ -181,7 +183,7 @@ class Exchange:
             )
         else:
             view = RequestView(body=body, headers=record.headers, model=model)
-            faults = [fault for rule in rules.RULES if rule.id == THREADS for fault in rule.faults(view)]
+            faults = [fault for rule in RULES if rule.id == THREADS for fault in rule.faults(view)]
         if not faults:
             return None
         fault = faults[0]
@@ -223,7 +225,7 @@ class Exchange:
         sent = plain(prepared.message)
         self.ledger.begin(record, prepared.tokens, sent, now=self.options.clock())
         if isinstance(sent.get("content"), list):
-            self._sent.remember(body, sent["content"], model=base_id(str(body.get("model"))))
+            self._sent.remember(sent["content"], model=base_id(str(body.get("model"))), prefix=prepared.prefix)
         kind = EVENT_STREAM if streamed else JSON
         return self._deliver(record, 200, kind, prepared.steps, length=prepared.whole and not streamed)
 
@@ -240,9 +242,10 @@ class Exchange:
         faults = (*entry.faults, *(fault for fault in scheduled if isinstance(fault, StreamFault)))
         entry = replace(entry, faults=faults)
         tokens = self.ledger.account(body, now=record.time)
-        message = self._build(entry, body, tokens)
+        prefix = functools.cache(lambda: prefix_digest(body))
+        message = self._build(entry, body, tokens, lambda block: seal(block, prefix=prefix()))
         steps, whole = self._steps(entry, message, streamed=body.get("stream") is True)
-        return _Prepared(message, tokens, faults, steps, whole)
+        return _Prepared(message, tokens, faults, steps, whole, prefix)
 
     async def _answer(self, body: dict[str, Any], *, keep: bool) -> Entry:
         if body.get("max_tokens") == 0:
@@ -252,13 +255,15 @@ class Exchange:
             body = {key: value for key, value in body.items() if key not in imitation.ignored}
         return await self._model.answer(body, keep=keep)
 
-    def _build(self, entry: ScriptedReply, body: dict[str, Any], tokens: InputTokens) -> dict[str, Any]:
+    def _build(
+        self, entry: ScriptedReply, body: dict[str, Any], tokens: InputTokens, sign: Callable[[dict[str, Any]], str]
+    ) -> dict[str, Any]:
         message = build_message(
             entry,
             body,
             input_usage=tokens.usage(),
             ids=self.options.ids,
-            sign=lambda block: self._sent.sign(body, block),
+            sign=sign,
             imitation=self.options.imitation,
         )
         imitation = self.options.imitation

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from turnkeeper.models import find
 from turnkeeper.simulator.encoding import dump
 
-__all__ = ("Position", "count_tokens", "estimate_output", "estimate_text", "positions")
+__all__ = ("Position", "count_tokens", "estimate_output", "estimate_text", "has_marks", "positions")
 
 IMAGE_TOKENS = 1_568
 """What an image counts, whatever its size (the cap of older models; the real number depends on its pixels)."""
@@ -64,6 +64,13 @@ def positions(request: Mapping[str, Any]) -> tuple[Position, ...]:
 def count_tokens(request: Mapping[str, Any]) -> int:
     """Estimated input tokens of a request, caching left aside; at least 1."""
     return max(1, sum(_tokens(block) for _, _, block in _blocks(request)))
+
+
+def has_marks(request: Mapping[str, Any]) -> bool:
+    """Whether a request asks for caching anywhere."""
+    return isinstance(request.get("cache_control"), Mapping) or any(
+        _lifetime(block) is not None for _, _, block in _blocks(request)
+    )
 
 
 def estimate_text(text: str) -> int:

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
-from turnkeeper.simulator.rules.sent import SentReply, mark_of, prefix_digest
-from turnkeeper.simulator.seals import seal, unseal
+from turnkeeper.simulator.rules.sent import SentReply, mark_of
+from turnkeeper.simulator.seals import unseal
 from turnkeeper.types import Block
 
 __all__ = ("SentMemory",)
@@ -30,16 +29,12 @@ class SentMemory:
         self._by_key: dict[str, SentReply] = {}
         self._digests: dict[str, str] = {}
 
-    def sign(self, request: Mapping[str, Any], block: Block) -> str:
-        """The signature (or `data`) for a thinking block of the reply to `request`."""
-        return seal(block, prefix=prefix_digest(request))
-
-    def remember(self, request: Mapping[str, Any], content: Sequence[Block], *, model: str) -> None:
-        """Keep a reply; the script's own signatures are known from now on."""
+    def remember(self, content: Sequence[Block], *, model: str, prefix: Callable[[], str]) -> None:
+        """Keep a reply to the conversation with this digest; the script's own signatures are known from now on."""
         reply = SentReply(model, tuple(content))
         marks = [mark for block in content if (mark := mark_of(block)) is not None]
         calls = [block["id"] for block in content if block.get("type") == "tool_use" and isinstance(block["id"], str)]
-        digest = prefix_digest(request) if marks else ""
+        digest = prefix() if marks else ""
         with self._lock:
             self._number += 1
             self._replies[self._number] = (*marks, *calls)
