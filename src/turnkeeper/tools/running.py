@@ -38,7 +38,7 @@ logger = logging.getLogger("turnkeeper.tools")
 
 CLEANUP_GRACE = 1.0
 """Seconds that a cancelled async tool has for its clean-up."""
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 8.0
+_PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
 State = Literal["succeeded", "failed", "timed_out"]
 
 # Left-behind tasks: the loop itself keeps only weak references to them.
@@ -80,8 +80,8 @@ _Ending = _Returned | _Raised | _TimedOut
 
 
 def backoff(failures: int) -> float:
-    """Seconds to wait after that many failed attempts: 0.5, 1, 2, 4, then 8."""
-    return float(min(_FIRST_PAUSE * 2 ** (failures - 1), _LONGEST_PAUSE))
+    """Seconds to wait after that many failed attempts: 0.5, 1, 2, 4, and 8 from then on."""
+    return _PAUSES[min(failures, len(_PAUSES)) - 1]
 
 
 async def run_call(
@@ -109,7 +109,7 @@ async def run_call(
     while True:
         # A tool may change its arguments in place; the next attempt starts from what was validated.
         given = _copied(arguments) if attempt < most else arguments
-        async with limiter or _slot(tool):
+        async with limiter if limiter is not None else _slot(tool):
             ending = await _attempt(tool, given, context, grace)
         if isinstance(ending, _Raised) and (interrupt := _interrupt(ending.exception)) is not None:
             raise interrupt
