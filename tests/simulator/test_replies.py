@@ -122,6 +122,13 @@ def test_unknown_blocks_and_fields_are_sent_as_they_are() -> None:
     assert message["new_field"] == {"b": 1}
 
 
+@pytest.mark.parametrize("content", [None, "text", 5, ["text", {"type": "tool_use"}]])
+def test_extra_fields_come_last_and_may_be_anything(content: Any) -> None:
+    api = MessagesAPI([reply("x", extra={"content": content})] * 2)
+    assert ask(api).json["content"] == content
+    assert ask(api, stream=True).status == 200
+
+
 @pytest.mark.parametrize(
     ("raw", "value"),
     [('{"a": "b', {}), ("", {}), ('{"a": 1}', {"a": 1}), ('"{}"', "{}"), ("null", None), ("[1]", [1])],

@@ -211,6 +211,26 @@ def test_a_server_says_where_it_listens_and_ends_quietly(start: Any, tmp_path: P
     assert (process.returncode, output, errors) == (0, "", "")
 
 
+def test_a_server_ends_in_the_middle_of_a_stream(start: Any, tmp_path: Path) -> None:
+    slow = {"fault": {"kind": "slow", "between": 3600}, "reply": "eins zwei"}
+    (tmp_path / "script.json").write_text(json.dumps([slow]))
+    process, url = start("model='script.json'")
+    with sync_client(url) as client, client.messages.stream(**CREATE) as stream:
+        assert next(iter(stream)).type == "message_start"
+        process.send_signal(signal.SIGTERM)
+        output, errors = process.communicate(timeout=20)
+    assert (process.returncode, output, errors) == (0, "", "")
+
+
+def test_a_body_over_32_megabytes_meets_the_proxy() -> None:
+    api = MessagesAPI("klein")
+    with api.listen() as url, sync_client(url) as client:
+        with pytest.raises(anthropic.APIStatusError) as caught:
+            client.messages.create(**{**CREATE, "messages": [{"role": "user", "content": "x" * (33 << 20)}]})
+        assert (caught.value.status_code, caught.value.type) == (413, None)
+        assert client.messages.create(**CREATE).stop_reason == "end_turn"
+
+
 def test_a_server_answers_with_the_practice_model_by_default(start: Any) -> None:
     _, url = start()
     with sync_client(url) as client:

@@ -224,8 +224,9 @@ class Exchange:
                 return self._error(record, ERROR_STATUS[fault.type], fault.type, fault.message)
         sent = plain(prepared.message)
         self.ledger.begin(record, prepared.tokens, sent, now=self.options.clock())
-        if isinstance(sent.get("content"), list):
-            self._sent.remember(sent["content"], model=base_id(str(body.get("model"))), prefix=prepared.prefix)
+        content = sent["content"] if isinstance(sent.get("content"), list) else []
+        blocks = [block for block in content if isinstance(block, dict)]
+        self._sent.remember(blocks, model=base_id(str(body.get("model"))), prefix=prepared.prefix)
         kind = EVENT_STREAM if streamed else JSON
         return self._deliver(record, 200, kind, prepared.steps, length=prepared.whole and not streamed)
 

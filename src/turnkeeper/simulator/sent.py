@@ -33,7 +33,9 @@ class SentMemory:
         """Keep a reply to the conversation with this digest; the script's own signatures are known from now on."""
         reply = SentReply(model, tuple(content))
         marks = [mark for block in content if (mark := mark_of(block)) is not None]
-        calls = [block["id"] for block in content if block.get("type") == "tool_use" and isinstance(block["id"], str)]
+        calls = [
+            id_ for block in content if block.get("type") == "tool_use" and isinstance(id_ := block.get("id"), str)
+        ]
         digest = prefix() if marks else ""
         with self._lock:
             self._number += 1

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 
-from turnkeeper.errors import InputError
+from turnkeeper.errors import ConfigurationError, InputError
 from turnkeeper.simulator.answerers import Answerer, PracticeAnswerer
 from turnkeeper.simulator.delivery import Sleep
 from turnkeeper.simulator.exchange import THREADS, Exchange, Options
@@ -122,9 +122,14 @@ class MessagesAPI:
         return App(self.exchange, sleep=self.sleep)
 
     def listen(self) -> contextlib.AbstractContextManager[str]:
-        """Serve this API on a free port of 127.0.0.1 while the block runs; gives the base URL. Needs uvicorn."""
-        from turnkeeper.simulator.serving import listening  # noqa: PLC0415
+        """Serve this API on a free port of 127.0.0.1 while the block runs; gives the base URL.
 
+        Raises ConfigurationError where uvicorn isn't installed.
+        """
+        try:
+            from turnkeeper.simulator.serving import listening  # noqa: PLC0415
+        except ModuleNotFoundError as error:
+            raise ConfigurationError(f"listen() needs {error.name}: install turnkeeper[cli]") from error
         return listening(self.exchange, sleep=self.sleep)
 
     # ----- what was asked and answered -------------------------------------------------------------------------------
