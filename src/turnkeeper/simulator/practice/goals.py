@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from turnkeeper.simulator.practice.mentions import ORDER_MASK, Contact, Message
-from turnkeeper.simulator.practice.outcomes import Record, read_lookup
+from turnkeeper.simulator.practice.outcomes import Kind, Record, read_change, read_lookup
 from turnkeeper.simulator.practice.phrasebook import Phrasebook
 from turnkeeper.simulator.practice.transcript import Result
 from turnkeeper.simulator.practice.words import folded, normal, tokens
@@ -105,6 +105,8 @@ def learn(book: Phrasebook, state: State, results: Iterable[Result]) -> State:
     """The state after results: who the customer is, and what is known of orders."""
     for result in results:
         role = book.role(result.call.name)
+        if role == "change_contact":
+            state = _changed(book, state, result)
         if role not in ("find_customer", "list_orders", "find_order"):
             continue
         records = [record for record in read_lookup(book, result).records if role == "find_customer" or "id" in record]
@@ -120,6 +122,22 @@ def learn(book: Phrasebook, state: State, results: Iterable[Result]) -> State:
         listed = goal.orders if len(goal.orders) > 1 else state.listed
         state = replace(state, focus=goal.orders, listed=listed)
     return state
+
+
+def _changed(book: Phrasebook, state: State, result: Result) -> State:
+    """The customer with the contact that a change has made the current one."""
+    goal = state.goal
+    values = {} if goal is None else {kind: value for kind, value in goal.values.items() if value in _given(result)}
+    if state.customer is None or not values or read_change(book, result, values).kind is not Kind.DONE:
+        return state
+    who = state.who
+    if who is not None and who.kind in values:
+        who = replace(who, value=values[who.kind])
+    return replace(state, customer={**state.customer, **values}, who=who)
+
+
+def _given(result: Result) -> set[str]:
+    return {value for value in result.call.input.values() if isinstance(value, str)}
 
 
 def refers(book: Phrasebook, text: str, reference: str) -> bool:

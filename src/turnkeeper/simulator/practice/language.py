@@ -14,17 +14,22 @@ __all__ = ("detect",)
 DENSE = {"CJK": 3}
 """Letters of a script that writes a word with one or two of them count for more."""
 
-NO_WORDS = re.compile(rf"(?:{LETTER}|[.+@-])*[@\d](?:{LETTER}|[.+@-])*|<[^>]*>")
-"""Ids, addresses and tags say nothing about the language."""
+RUN = re.compile(rf"(?:{LETTER}|[.+@-])+|<[^<>]*>")
+"""A run of characters without a space, or a tag."""
 
 
 def detect(book: Phrasebook, texts: Iterable[str]) -> Language:
     """The language of the first of `texts` (the newest first) that shows one."""
     for text in texts:
-        found = _recognised(book, NO_WORDS.sub(" ", normal(text)))
+        found = _recognised(book, RUN.sub(_word, normal(text)))
         if found is not None:
             return found
     return book.language(book.default)
+
+
+def _word(run: re.Match[str]) -> str:
+    """The run if it is a word; ids, addresses and tags say nothing about the language."""
+    return " " if re.search(r"[@\d<]", run[0]) else run[0]
 
 
 def _recognised(book: Phrasebook, text: str) -> Language | None:
