@@ -59,6 +59,7 @@ RULES: tuple[Rule, ...] = (
     *tool_choice.RULES,
     *thinking_config.RULES,
     *limits.RULES,
+    *cache.MARKED_BLOCKS,
     *history.RULES,
     *system_role.RULES,
     *tool_calls.RULES,
@@ -106,8 +107,8 @@ def verify_messages(
 ) -> list[Fault]:
     """Every fault of a stored message list, or of a stored request (an object with `messages`).
 
-    In a bare list the last message may be the assistant's, and whether tools are defined is checked only where tools
-    are given. The model is the argument's, else the request's; without one, nothing that differs by model is refused.
+    Whether tools are defined is checked only where tools are given, and in a bare list the last message may be the
+    assistant's. The model is the argument's, else the request's; without one, nothing that differs by model is refused.
     """
     bare = not (isinstance(messages, Mapping) and "messages" in messages)
     body: dict[str, Any] = {"messages": messages} if bare else dict(messages)

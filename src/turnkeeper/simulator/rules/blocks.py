@@ -42,7 +42,7 @@ SERVER_RESULTS: Mapping[str, str] = {
 }
 """The type of the block that answers a server tool."""
 
-CACHE_CONTROL = nullable(record({"type": one_of("ephemeral"), "ttl": one_of("5m", "1h")}, ("type",)))
+CACHE_CONTROL = nullable(tagged({"ephemeral": record({"type": string, "ttl": one_of("5m", "1h")})}))
 
 _MARK: Mapping[str, Checker] = {"cache_control": CACHE_CONTROL}
 

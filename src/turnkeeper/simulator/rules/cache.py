@@ -127,7 +127,8 @@ def ttl_order(view: RequestView) -> Iterator[Finding]:
 
 @rule(
     "cache.not-on-empty-text",
-    source="https://github.com/anthropics/claude-code/issues/50082",
+    source="https://github.com/anthropics/claude-code/issues/50082; "
+    "https://github.com/vellum-ai/vellum-assistant/pull/30712",
     sentence="No mark stands on an empty text block.",
     repair="Put the mark on the last block that has text.",
 )
@@ -160,4 +161,5 @@ def _marked_blocks(view: RequestView) -> Iterator[tuple[str, Mapping[str, Any]]]
             yield block.path, block.data
 
 
-RULES: tuple[Rule, ...] = (not_on_thinking, not_on_empty_text, at_most_four, automatic_ttl, ttl_order)
+MARKED_BLOCKS: tuple[Rule, ...] = (not_on_thinking, not_on_empty_text)
+RULES: tuple[Rule, ...] = (at_most_four, automatic_ttl, ttl_order)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from turnkeeper.simulator.rules.rule import Finding, Rule, rule
 from turnkeeper.simulator.rules.view import BlockView, RequestView
@@ -73,41 +73,48 @@ def non_empty_content(view: RequestView) -> Iterator[Finding]:
             )
 
 
-def _texts(view: RequestView) -> Iterator[BlockView]:
-    """Text blocks of user and assistant, those inside tool results too; an empty string content is an empty message."""
+def _texts(view: RequestView) -> Iterator[tuple[str, str, str | None]]:
+    """Where it is said to be, path and text of every text block in `system`, messages and tool results.
+
+    An empty string as content is an empty message, no block.
+    """
+    system = view.body.get("system")
+    if isinstance(system, str):
+        yield "system", "system", system
+    for index, item in enumerate(system if isinstance(system, list) else ()):
+        text = item.get("text") if isinstance(item, Mapping) else None
+        yield "system", f"system.{index}", text if isinstance(text, str) else None
     for message in view.messages:
         if message.role == "system" or message.content == "":
             continue
         for block in message.blocks:
-            if block.type == "text":
-                yield block
-            elif block.type == "tool_result":
-                yield from (inner for inner in block.nested() if inner.type == "text")
+            inner = block.nested() if block.type == "tool_result" else (block,)
+            yield from (("messages", found.path, found.text("text")) for found in inner if found.type == "text")
 
 
 @rule(
     "messages.text-not-empty",
-    source="https://github.com/anthropics/claude-code/issues/59812",
-    sentence="No text block is empty.",
+    source="https://github.com/anthropics/claude-code/issues/59812; https://github.com/t8y2/dbx/pull/1298",
+    sentence="No text block is empty, nor is `system`.",
     repair="Leave the empty text block out.",
 )
 def text_not_empty(view: RequestView) -> Iterator[Finding]:
-    for block in _texts(view):
-        if block.text("text") == "":
-            yield Finding(block.path, "messages: text content blocks must be non-empty")
+    for where, path, text in _texts(view):
+        if text == "":
+            yield Finding(path, f"{where}: text content blocks must be non-empty")
 
 
 @rule(
     "messages.text-not-blank",
-    source="https://github.com/anthropics/claude-code/issues/23440; https://github.com/nick1udwig/kibitz/issues/78",
-    sentence="No text block is only whitespace; the model itself can return such a block.",
+    source="https://github.com/anthropics/claude-code/issues/23440; https://github.com/nick1udwig/kibitz/issues/78; "
+    "https://github.com/BoltAI/BoltAI/issues/165",
+    sentence="No text block, nor `system`, is only whitespace; the model itself can return such a block.",
     repair="Leave the blank text block out, also where the model sent it.",
 )
 def text_not_blank(view: RequestView) -> Iterator[Finding]:
-    for block in _texts(view):
-        text = block.text("text")
+    for where, path, text in _texts(view):
         if text and not text.strip():
-            yield Finding(block.path, "messages: text content blocks must contain non-whitespace text")
+            yield Finding(path, f"{where}: text content blocks must contain non-whitespace text")
 
 
 @rule(

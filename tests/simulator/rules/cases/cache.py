@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.simulator.rules.asked import Case, ask, assistant, call, refused, result, taken, thinking, tool, user
+from tests.simulator.rules.asked import Case, ask, assistant, call, image, refused, result, taken, thinking, tool, user
 
 __all__ = ("CASES",)
 
@@ -94,7 +94,14 @@ CASES: tuple[Case, ...] = (
         "cache_control",
         f"cache_control.ttl: {_ORDER}",
     ),
-    taken("cache.not-on-empty-text", "an empty system text without a mark", ask(system=[text("")])),
+    taken("cache.not-on-empty-text", "on the text before", ask(user([text("да", _MARK), image()]))),
+    refused(
+        "cache.not-on-empty-text",
+        "in a message, though an empty text is refused anyway",
+        ask(user([text("", _MARK), text("да")])),
+        "messages.0.content.0",
+        "messages.0.content.0.text: cache_control cannot be set for empty text blocks",
+    ),
     refused(
         "cache.not-on-empty-text",
         "in system",

@@ -92,7 +92,21 @@ CASES: tuple[Case, ...] = (
         "messages.2.content.0.content.1",
         "messages: text content blocks must be non-empty",
     ),
-    taken("messages.text-not-blank", "a dot", ask(user(" . "))),
+    refused(
+        "messages.text-not-empty",
+        "the whole system prompt",
+        ask(system=""),
+        "system",
+        "system: text content blocks must be non-empty",
+    ),
+    taken("messages.text-not-blank", "a dot", ask(user(" . "), system=[text(".")])),
+    refused(
+        "messages.text-not-blank",
+        "a part of the system prompt",
+        ask(system=[text("Ты помощник."), text(" \n")]),
+        "system.1",
+        "system: text content blocks must contain non-whitespace text",
+    ),
     refused(
         "messages.text-not-blank",
         "line feeds from the model",

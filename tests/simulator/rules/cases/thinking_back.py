@@ -18,8 +18,7 @@ _MODIFIED = (
 )
 _BOUND = (
     "messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation. "
-    "Remove "
-    'the block, or set `thinking.block_binding.prefix_mismatch_behavior` to "drop_block".'
+    'Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to "drop_block".'
 )
 _HEADER = " That setting requires the `thinking-binding-controls-2026-08-01` value in the `anthropic-beta` header."
 _BETA = {**NEW, "anthropic-beta": "thinking-binding-controls-2026-08-01"}

@@ -27,13 +27,6 @@ CASES: tuple[Case, ...] = (
         "messages",
         "The request body is not valid JSON: nested too deeply",
     ),
-    refused(
-        "request.nesting",
-        "100,000 deep: nothing after it reads the request",
-        _nested(100_000),
-        "messages",
-        "The request body is not valid JSON: nested too deeply",
-    ),
     taken("request.valid-unicode", "emoji, Chinese, Hebrew", ask(user("заказ 🐻‍❄️ 你好 שלום \U0001f600"))),
     refused(
         "request.valid-unicode",
