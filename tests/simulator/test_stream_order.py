@@ -128,6 +128,23 @@ def test_the_usage_of_either_event_can_be_scripted() -> None:
     assert found[-2][1]["usage"] == {"output_tokens": 40}
 
 
+def test_scripted_counts_are_cumulative_for_the_ledger_too() -> None:
+    """https://github.com/langchain-ai/langchainjs/issues/10249"""
+    counts = {"input_tokens": 2, "cache_creation_input_tokens": 100, "cache_read_input_tokens": 0}
+    api = MessagesAPI(
+        [
+            reply("a", start_usage={**counts, "output_tokens": 4}, delta_usage={**counts, "output_tokens": 64}),
+            reply("b", start_usage={"input_tokens": 10, "output_tokens": 1}, delta_usage={"output_tokens": 20}),
+            reply("ccccc", start_usage={"input_tokens": 5, "output_tokens": 1}),
+        ]
+    )
+    for _ in range(3):
+        events(api)
+    seen = [(record.usage.input_tokens, record.usage.output_tokens) for record in api.requests]
+    assert seen == [(2, 64), (10, 20), (5, 2)]
+    assert api.requests[0].usage.cache_creation_input_tokens == 100
+
+
 def test_scripted_usage_is_split_over_both_events() -> None:
     usage = {"input_tokens": 7, "output_tokens": 20, "cache_read_input_tokens": 5, "server_tool_use": None}
     found = events(MessagesAPI([reply("x", usage=usage)]))

@@ -50,6 +50,7 @@ def build_message(
         "usage": _usage(content, request, input_usage),
     }
     message.update({key: value for key, value in fields.items() if key not in ("content", "stop_reason")})
+    message["usage"] = _with_scripted_events(message["usage"], reply)
     if imitation is not None:
         if imitation.usage == "zero" and "usage" not in fields:
             message["usage"] = {"input_tokens": 0, "output_tokens": 0}
@@ -136,6 +137,15 @@ def _stop_reason(fields: Mapping[str, Any], content: list[dict[str, Any]], imita
     if imitation is None or reason is None:
         return reason
     return imitation.stop_reasons.get(reason, reason)
+
+
+def _with_scripted_events(usage: Any, reply: ScriptedReply) -> Any:
+    """The whole usage where a script states that of `message_start` or `message_delta`: the later count wins."""
+    if reply.start_usage is None and reply.delta_usage is None:
+        return usage
+    known = usage if isinstance(usage, Mapping) else {}
+    output = {key: known[key] for key in ("output_tokens",) if key in known}
+    return {**known, **(reply.start_usage or {}), **(output if reply.delta_usage is None else reply.delta_usage)}
 
 
 def _usage(content: list[dict[str, Any]], request: Mapping[str, Any], input_usage: Mapping[str, Any]) -> dict[str, Any]:
