@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import asyncio
-import importlib.util
 import inspect
 import os
 import re
@@ -16,13 +15,13 @@ import shlex
 import subprocess
 from pathlib import Path
 
+import click
 import pytest
 
 from tests.docs.blocks import ROOT, Block, Command, commands, pages, read_blocks
 
 BLOCKS = [block for page in pages() for block in read_blocks(page)]
 COMMANDS = [command for block in BLOCKS if block.language == "console" for command in commands(block)]
-HAS_COMMANDS = importlib.util.find_spec("turnkeeper.cli") is not None
 
 
 def page_name(page: Path) -> str:
@@ -67,35 +66,34 @@ def test_every_script_that_a_page_names_is_there_to_be_run() -> None:
 
 
 def test_every_command_that_a_page_shows_is_understood() -> None:
-    if HAS_COMMANDS:
-        for command in COMMANDS:
-            if command.text.startswith("turnkeeper"):
-                understand(command)
+    for command in COMMANDS:
+        if command.text.startswith("turnkeeper"):
+            understand(command)
 
 
 def understand(command: Command) -> None:
     """Have the command line parse the command, without carrying it out."""
-    from click import Context, Group, UsageError
-    from turnkeeper.cli.main import main  # type: ignore[import-not-found,unused-ignore]
+    from turnkeeper.cli.main import main
 
     words = shlex.split(re.split(r"[|<>]", command.text.replace("\\\n", " "))[0])[1:]
-    here, context = main, Context(main, info_name="turnkeeper")
-    while isinstance(here, Group) and words and not words[0].startswith("-"):
+    here: click.Command = main
+    context = click.Context(here, info_name="turnkeeper")
+    while isinstance(here, click.Group) and words and not words[0].startswith("-"):
         found = here.get_command(context, words[0])
         assert found is not None, f"{command.block.name}: there is no command {words[0]!r}"
         here, words = found, words[1:]
-        context = Context(here, parent=context, info_name=here.name)
+        context = click.Context(here, parent=context, info_name=here.name)
     try:
         if not {"--help", "--version"} & set(words):
             here.parse_args(context, words)
-    except UsageError as error:
+    except click.UsageError as error:
         raise AssertionError(f"{command.block.name}: {command.text}: {error.format_message()}") from error
 
 
 @pytest.mark.usefixtures("reader")
 def test_every_console_block_marked_so_gives_the_output_it_shows() -> None:
     for block in BLOCKS:
-        if block.remark == "runs" and HAS_COMMANDS:
+        if block.remark == "runs":
             for command in commands(block):
                 compare(command)
 
