@@ -169,6 +169,33 @@ def test_a_client_that_hangs_up_ends_its_stream() -> None:
     assert api.requests[0].outcome == "abandoned"
 
 
+def test_what_was_asked_can_be_read_over_http() -> None:
+    api = MessagesAPI([reply("Ja", usage={"input_tokens": 1000, "output_tokens": 100})], keep=2)
+    with api.listen() as url:
+        for body in (REQUEST, {**REQUEST, "model": "claude-opus-5"}, {**REQUEST, "messages": []}):
+            urllib_post(url, body)
+        with urllib.request.urlopen(f"{url}/simulator/requests", timeout=20) as response:
+            said = json.load(response)
+    assert (said["count"], said["cost_usd"]) == (3, "0.006")
+    assert said["usage"]["input_tokens"] == 1000
+    assert [request["number"] for request in said["requests"]] == [2, 3]
+    assert said["requests"][0]["refusal"]["rule"] == "script"
+    assert said["requests"][1]["body"] == {**REQUEST, "messages": []}
+    assert said["requests"][1]["refusal"]["message"] == "messages: at least one message is required"
+    assert said["requests"][1]["refusal"]["repair"]
+    assert "sk-ant-test" not in json.dumps(said)
+
+
+def urllib_post(url: str, body: Any) -> int:
+    request = urllib.request.Request(f"{url}/v1/messages", json.dumps(body).encode(), HEADERS)
+    try:
+        with urllib.request.urlopen(request, timeout=20) as response:
+            return int(response.status)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code
+
+
 # ----- a server process ---------------------------------------------------------------------------------------------
 
 

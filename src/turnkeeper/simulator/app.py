@@ -13,7 +13,9 @@ from typing import Any, TypeAlias
 import anyio
 
 from turnkeeper.simulator.delivery import ConnectionDroppedError, Delivery
+from turnkeeper.simulator.encoding import dump
 from turnkeeper.simulator.exchange import Exchange, Incoming
+from turnkeeper.simulator.report import REPORT_PATH, report
 
 __all__ = ("HANG_UP", "App")
 
@@ -27,7 +29,7 @@ Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
 class App:
-    """`App(exchange)` serves the Messages API on any ASGI server. Delays are real here (`anyio.sleep`)."""
+    """`App(exchange)` serves the Messages API on any ASGI server, and its ledger on GET /simulator/requests."""
 
     def __init__(self, exchange: Exchange, *, sleep: Callable[[float], Awaitable[None]] = anyio.sleep) -> None:
         self.exchange = exchange
@@ -45,6 +47,9 @@ class App:
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         raw = await _read(receive)
         if raw is None:
+            return
+        if scope["method"] == "GET" and scope["path"] == REPORT_PATH:
+            await _send_json(send, dump(report(self.exchange.ledger)))
             return
         incoming = Incoming(
             method=scope["method"],
@@ -74,6 +79,11 @@ class App:
         while (chunk := await delivery.next_chunk(self._sleep)) is not None:
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _send_json(send: Send, body: bytes) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]})
+    await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
 async def _read(receive: Receive) -> bytes | None:

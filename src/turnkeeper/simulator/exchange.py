@@ -105,7 +105,8 @@ class Exchange:
         self.options = options or Options()
         self.ledger = Ledger(keep=self.options.keep)
         self._model = model
-        self._sent = SentMemory(keep=self.options.keep)
+        # Replies are small beside the requests that repeat them; more of them are remembered, for the rules' sake.
+        self._sent = SentMemory(keep=None if self.options.keep is None else max(self.options.keep, 1_000))
         self._limits = RateLimits()
         self._accepted = 0
         self._lock = threading.Lock()

@@ -32,14 +32,14 @@ def serve(
     model: str | Answerer = "practice",
     strict: bool = True,
     imitation: str | None = None,
-    keep: int | None = 1_000,
+    keep: int | None = 100,
     announce: Callable[[str], None] | None = None,
 ) -> None:
     """Serve until SIGINT or SIGTERM; then end quietly. `model` is `practice`, a script file's path, or a Script.
 
-    Prints `listening on http://HOST:PORT` as its only line on stdout once requests are taken (`announce` gets the
-    line instead); port 0 picks a free one. Raises ConfigurationError when the address can't be used, InputError for
-    a bad script.
+    `keep` is how many requests GET /simulator/requests shows. Prints `listening on http://HOST:PORT` as its only
+    line on stdout once requests are taken (`announce` gets the line instead); port 0 picks a free one. Raises
+    ConfigurationError when the address can't be used, InputError for a bad script.
     """
     options = Options(strict=strict, imitation=find_imitation(imitation), keep=keep)
     app = App(Exchange(find_model(model), options))
