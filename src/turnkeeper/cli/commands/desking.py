@@ -1,0 +1,35 @@
+"""`turnkeeper desk`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from turnkeeper.cli.options import Talk, database_option, talking
+
+__all__ = ("desk_command",)
+
+
+@click.command("desk", short_help="TechNova Desk, customer support on a real database.")
+@click.option("--as", "role", type=click.Choice(("staff",)), help="Who is talking: staff, who may see every customer.")
+@database_option
+@click.option(
+    "--demo",
+    is_flag=True,
+    help="A fresh database and the practice model: at a terminal to talk with, elsewhere a short conversation that is"
+    " played.",
+)
+@talking
+def desk_command(role: str | None, database: str | None, demo: bool, **options: Any) -> int:
+    """TechNova Desk: customer support on a real database.
+
+    It finds accounts and orders, cancels orders that are still being processed, and changes contacts, in the language
+    of whoever writes. At a terminal it is a chat as `turnkeeper chat` is; elsewhere stdin is one message:
+
+    \b
+      printf 'Where is order 24601?' | turnkeeper desk --as staff
+    """
+    from turnkeeper.cli.desk import desk  # noqa: PLC0415 - loads the desk
+
+    return desk(role, Talk(**options), database=database, demo=demo)

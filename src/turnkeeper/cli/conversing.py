@@ -1,0 +1,231 @@
+"""From a command's options to an open conversation: agent, journal, and which conversation."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import secrets
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from turnkeeper.cli.exits import Exit
+from turnkeeper.cli.options import Talk
+from turnkeeper.cli.places import journal_url
+from turnkeeper.cli.printing import Filter, Printer, Whole, printer_for
+from turnkeeper.cli.problems import CommandError
+from turnkeeper.cli.terminal import Terminal
+from turnkeeper.cli.toolbox import load_tools
+from turnkeeper.cli.wording import way_on
+from turnkeeper.core.events import ConversationStarted
+from turnkeeper.driver.agent import Agent
+from turnkeeper.driver.conversation import Conversation
+from turnkeeper.driver.keeper import Keeper
+from turnkeeper.driver.settings import Settings
+from turnkeeper.types import Limits, Principal
+
+if TYPE_CHECKING:
+    from turnkeeper.testing import MessagesAPI
+
+__all__ = ("PRACTICE", "Session", "endpoint", "fresh_id", "has_credentials", "opened", "practice_api", "this_person")
+
+PRACTICE = (
+    "turnkeeper: no key and no --base-url, so the practice model answers (it follows rules, it is no language model);"
+    " set ANTHROPIC_API_KEY for Claude"
+)
+_OFFICIAL = "https://api.anthropic.com"
+
+
+@dataclass(slots=True)
+class Session:
+    """An agent at work in a journal, and the conversation that is talked in.
+
+    `forced` is a forced tool choice; `make_filter` makes what chooses the user's part of a reply.
+    """
+
+    agent: Agent
+    keeper: Keeper
+    conversation: Conversation
+    principal: Principal | None = None
+    practice: bool = False
+    forced: str | None = None
+    tools: tuple[Any, ...] = field(default=())
+    make_filter: Callable[[], Filter] = Whole
+
+    def printer(self, output_format: str, terminal: Terminal) -> Printer:
+        """A printer for one turn of this session."""
+        kind = self.principal.kind if self.principal else None
+        return printer_for(output_format, terminal, self.make_filter, principal_kind=kind, input_of=self._input_of)
+
+    def _input_of(self, call_id: str) -> Any:
+        for message in reversed(self.conversation.messages):
+            for block in message["content"] if isinstance(message["content"], list) else ():
+                if block.get("type") == "tool_use" and block.get("id") == call_id:
+                    return block.get("input")
+        return None
+
+    async def switch(self, conversation_id: str | None) -> None:
+        """Talk in another conversation: the named one, which must exist and be this door's, or a new one."""
+        if conversation_id is None:
+            name = fresh_id()
+        else:
+            name = conversation_id
+            if not await self.keeper.journal.read(name):
+                raise CommandError(f"there is no conversation {name!r} in this journal; `turnkeeper list` shows them")
+            await _check_owner(self.keeper, name, self.principal)
+        self.conversation = await self.keeper.conversation(name, principal=self.principal)
+
+
+def fresh_id() -> str:
+    """The id of a new conversation: short enough to be typed."""
+    return secrets.token_hex(5)
+
+
+def this_person() -> str:
+    """Who sits at this terminal, as the system says."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return "unknown"
+
+
+def has_credentials() -> bool:
+    """Whether the SDK would find a key, a token or a profile."""
+    if any(os.environ.get(name, "").strip() for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")):
+        return True
+    import anthropic  # noqa: PLC0415 - heavy, and not needed where the environment has a key
+
+    return anthropic.AsyncAnthropic(max_retries=0).credentials is not None
+
+
+def endpoint(given: str | None) -> str | None:
+    """--base-url, else the setting, as the SDK wants it: without the /v1 that it adds. None: the official one."""
+    found = Settings().find("base_url", given)
+    if not found:
+        return None
+    url = str(found).strip().rstrip("/")
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise CommandError(
+            f"--base-url {url}: an endpoint is http://HOST:PORT or https://HOST, such as http://localhost:11434",
+            exit_code=Exit.USAGE,
+        )
+    for ending in ("/v1/messages", "/v1"):
+        url = url.removesuffix(ending)
+    return url
+
+
+def practice_api() -> MessagesAPI:
+    """The simulator in this process, with the practice model."""
+    import time  # noqa: PLC0415 - with the rest below
+
+    import anyio  # noqa: PLC0415
+
+    from turnkeeper.simulator.ids import random_ids  # noqa: PLC0415 - loads when it is used
+    from turnkeeper.testing import MessagesAPI  # noqa: PLC0415
+
+    return MessagesAPI(practice=True, clock=time.time, sleep=anyio.sleep, ids=random_ids, keep=1)
+
+
+@asynccontextmanager
+async def opened(
+    talk: Talk,
+    terminal: Terminal,
+    *,
+    build: Callable[..., Agent] = Agent,
+    principal: Principal | None = None,
+    must_exist: bool = False,
+    practice: bool = False,
+    make_filter: Callable[[], Filter] = Whole,
+) -> AsyncIterator[Session]:
+    """An agent by the options, its journal, and the conversation that they name.
+
+    `build` makes the agent of `Agent`'s keywords; `practice` has the practice model answer unless a model or an
+    endpoint is named. `must_exist` refuses an id that the journal doesn't have.
+    """
+    settings = Settings()
+    tools = load_tools(talk.tools or _listed(settings.find("tools")))
+    choice = str(settings.find("tool_choice", talk.tool_choice) or "auto")
+    base_url = endpoint(talk.base_url)
+    limits = Limits(
+        requests=settings.find("max_requests", talk.max_requests) or Limits().requests,
+        usd=settings.find("budget", talk.budget),
+    )
+    named = talk.model is not None or talk.base_url is not None
+    practising = (practice and not named) or (base_url is None and not has_credentials())
+    connection: dict[str, Any] = {"client": practice_api()} if practising else {"base_url": base_url}
+    if base_url is not None and base_url != _OFFICIAL and not practising and not has_credentials():
+        connection["api_key"] = "none"  # a placeholder: local servers want the header, not its value
+    options: dict[str, Any] = {
+        "model": talk.model,
+        "tool_choice": choice,
+        "limits": limits,
+        "max_tokens": talk.max_tokens,
+        "stream": talk.stream,
+        **connection,
+    }
+    system = settings.find("system", talk.system)
+    if system is not None:
+        options["system"] = system
+    if tools or build is Agent:
+        options["tools"] = tools
+    agent = build(**options)
+    if practising:
+        terminal.note(PRACTICE)
+    async with agent.open(journal_url(talk.journal)) as keeper:
+        name = await _which(talk, keeper, principal, terminal, must_exist=must_exist)
+        conversation = await keeper.conversation(name, principal=principal)
+        yield Session(
+            agent=agent,
+            keeper=keeper,
+            conversation=conversation,
+            principal=principal,
+            practice=practising,
+            forced=choice if choice not in ("auto", "none") else None,
+            tools=agent.tools.tools,
+            make_filter=make_filter,
+        )
+
+
+async def _which(
+    talk: Talk, keeper: Keeper, principal: Principal | None, terminal: Terminal, *, must_exist: bool
+) -> str:
+    """The id of the conversation that the options mean."""
+    if talk.go_on:
+        offset, step = 0, 50
+        while found := await keeper.list(principal=principal, limit=step, offset=offset):
+            for one in found:
+                if one.principal == principal or principal is not None:
+                    return one.id
+            offset += step
+        terminal.note("turnkeeper: there is no conversation to go on with; this is a new one")
+        return fresh_id()
+    if talk.conversation is None:
+        return fresh_id()
+    if not await _check_owner(keeper, talk.conversation, principal) and must_exist:
+        raise CommandError(
+            f"there is no conversation {talk.conversation!r} in this journal; `turnkeeper list` shows them"
+        )
+    return talk.conversation
+
+
+async def _check_owner(keeper: Keeper, name: str, principal: Principal | None) -> bool:
+    """Whether the conversation exists; CommandError if it belongs to somebody whom this command doesn't speak for."""
+    events = await keeper.journal.read(name)
+    if not events:
+        return False
+    first = events[0]
+    owner = first.principal if isinstance(first, ConversationStarted) else None
+    if owner is not None and principal is None:
+        way = f"; {way_on(name, 'staff')} goes on with it" if owner["kind"] == "staff" else ""
+        raise CommandError(f"conversation {name!r} belongs to {owner['kind']} {owner['id']}{way}")
+    return True
+
+
+def _listed(value: Any) -> tuple[str, ...]:
+    """`tools` of turnkeeper.toml is a text or a list of texts; of the environment, a text with commas."""
+    if not value:
+        return ()
+    return tuple(str(one) for one in value) if isinstance(value, list) else tuple(str(value).split(","))

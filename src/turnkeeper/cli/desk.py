@@ -1,0 +1,119 @@
+"""The work of `desk`: TechNova Desk as its staff."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from turnkeeper import desk as technova
+from turnkeeper.cli.asking import is_interactive, one_turn, prompt_from
+from turnkeeper.cli.chatting import talk_at_terminal
+from turnkeeper.cli.conversing import Session, opened, this_person
+from turnkeeper.cli.exits import Exit
+from turnkeeper.cli.interrupts import in_loop
+from turnkeeper.cli.options import Talk
+from turnkeeper.cli.places import desk_url, file_url
+from turnkeeper.cli.problems import CommandError
+from turnkeeper.cli.terminal import Terminal
+from turnkeeper.cli.turns import run_turn
+from turnkeeper.desk.domain import Refusal
+from turnkeeper.desk.record import SYSTEM
+from turnkeeper.types import Principal
+
+__all__ = ("DEMO", "desk")
+
+DEMO = (
+    "Can you look up my orders? My email is john@gmail.com",
+    "Please cancel order 24601",
+    "Then please cancel order 13579",
+)
+"""What the demo says where nobody types: an order that can't be cancelled any more, and one that can."""
+_DEMO_ORDER = "13579"
+_HINTS = (
+    "Try: Can you look up my orders? My email is john@gmail.com",
+    "     Cancel order 47652",
+    "     Отмените заказ 28164, пожалуйста",
+)
+_NO_ROLE = (
+    "the customers' own door, where each proves who they are, isn't in this version; run it as a member of staff, who"
+    " may see every customer: turnkeeper desk --as staff"
+)
+
+
+def desk(role: str | None, talk: Talk, *, database: str | None, demo: bool) -> int:
+    """Chat, one message from stdin, or the demo."""
+    if role is None and not demo:
+        raise click.UsageError(_NO_ROLE)
+    if demo and database is not None:
+        raise click.UsageError("--demo makes a database of its own; leave --database out")
+    interactive = is_interactive()
+    terminal = Terminal(color=not talk.no_color, one_stream=demo and not interactive)
+    if demo:
+        talk = dataclasses.replace(talk, journal="memory:", conversation=None, go_on=False)
+    prompt = None if interactive or demo else prompt_from("-")
+    if interactive and talk.output_format != "text":
+        raise click.UsageError("--output-format is for one message; at a terminal, the desk prints text")
+
+    async def work(records: technova.Desk) -> int:
+        staff = Principal("staff", "demo" if demo else this_person())
+        build = functools.partial(technova.agent, records)
+        async with opened(
+            talk, terminal, build=build, principal=staff, practice=demo, make_filter=technova.ReplyFilter
+        ) as session:
+            if interactive:
+                title = "TechNova Desk, as staff" + (" (demo)" if demo else "")
+                return await talk_at_terminal(session, terminal, title=title, hints=_HINTS if demo else ())
+            if prompt is None:
+                return await _play(session, terminal, records)
+            return await one_turn(session, talk, terminal, prompt)
+
+    with _records(database, demo=demo) as records:
+        return in_loop(lambda: work(records))
+
+
+@contextlib.contextmanager
+def _records(database: str | None, *, demo: bool) -> Iterator[technova.Desk]:
+    with contextlib.ExitStack() as stack:
+        if demo:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="technova-desk-"))
+            url = file_url(Path(folder) / "desk.db")
+        else:
+            url = _with_scheme(desk_url(database))
+        yield stack.enter_context(technova.open_database(url))
+
+
+def _with_scheme(url: str) -> str:
+    if "://" not in url:
+        raise CommandError(
+            f"--database: the desk's records have a URL: sqlite:///{os.path.basename(url) or 'desk.db'} for a file,"
+            " postgresql://USER@HOST/NAME for a server",
+            exit_code=Exit.USAGE,
+        )
+    return url
+
+
+async def _play(session: Session, terminal: Terminal, records: technova.Desk) -> int:
+    """Play the demo: user lines, calls and answers, and the order's row before and after."""
+    terminal.answer(f"order {_DEMO_ORDER} in the database: {_row(records)}\n")
+    for line in DEMO:
+        terminal.answer(f"\n> {line}\n")
+        code = await run_turn(session.conversation.send(line), session, session.printer("text", terminal))
+        if code is not Exit.DONE:
+            return code
+    terminal.answer(f"\norder {_DEMO_ORDER} in the database: {_row(records)}\n")
+    return Exit.DONE
+
+
+def _row(records: technova.Desk) -> str:
+    with records.transaction(SYSTEM) as repository:
+        order = repository.get_order_by_id(_DEMO_ORDER)
+    if isinstance(order, Refusal):
+        return order.text
+    return f"{order.quantity} x {order.product}, {order.price} each, {order.status.value}"

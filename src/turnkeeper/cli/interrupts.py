@@ -1,0 +1,110 @@
+"""Ctrl-C as a plan: the first one stops what is going on in good order, the second one leaves at once.
+
+The handler is a plain signal handler of the process, there from the command's start to its end, so there is no moment
+in which an interrupt is lost or tears something apart. What the first one does depends on where the command is: it
+raises KeyboardInterrupt while no event loop runs; in the loop it calls what `during` names, or else cancels the
+command's scope.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from turnkeeper.cli.exits import Exit
+from turnkeeper.cli.terminal import read_mode, set_mode
+
+if TYPE_CHECKING:
+    import asyncio
+
+__all__ = ("during", "in_loop", "on_interrupt")
+
+
+class _Plan:
+    """What the next Ctrl-C does."""
+
+    def __init__(self) -> None:
+        self.presses = 0
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.first: Callable[[], object] | None = None
+        self.mode = read_mode()
+
+    def handle(self, number: int, frame: FrameType | None) -> None:
+        del number, frame
+        self.presses += 1
+        if self.loop is None or self.first is None:
+            raise KeyboardInterrupt
+        if self.presses > 1:
+            self.leave()
+        self.loop.call_soon_threadsafe(self.first)
+
+    def leave(self) -> None:
+        """End the process now. What was done is in the journal; a call under way is found there as started."""
+        set_mode(self.mode)
+        for stream in (sys.stdout, sys.stderr):
+            # the handler may have interrupted a write to the very stream
+            with contextlib.suppress(Exception):
+                stream.flush()
+        os._exit(Exit.INTERRUPTED)
+
+
+_plan: _Plan | None = None
+
+
+@contextlib.contextmanager
+def on_interrupt() -> Iterator[None]:
+    """Handle Ctrl-C as said above while this lasts. Elsewhere than in the main thread, nothing changes."""
+    global _plan  # noqa: PLW0603 - signal handlers are the process's
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    _plan = _Plan()
+    before = signal.signal(signal.SIGINT, _plan.handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        _plan = None
+
+
+def in_loop(work: Callable[[], Awaitable[int]]) -> int:
+    """Run a command's asynchronous part; gives its exit code, Exit.INTERRUPTED if Ctrl-C ended it."""
+    import asyncio  # noqa: PLC0415 - `--help` has no need of an event loop
+
+    import anyio  # noqa: PLC0415
+
+    async def whole() -> int:
+        with anyio.CancelScope() as scope:
+            if _plan is not None:
+                _plan.loop, _plan.first = asyncio.get_running_loop(), scope.cancel
+                if _plan.presses:
+                    scope.cancel()
+            try:
+                return await work()
+            finally:
+                if _plan is not None:
+                    _plan.first = None
+        return Exit.INTERRUPTED
+
+    return anyio.run(whole)
+
+
+@contextlib.contextmanager
+def during(first: Callable[[], object]) -> Iterator[None]:
+    """In the event loop: the first Ctrl-C inside the block calls `first` there, the second one ends the process."""
+    if _plan is None:
+        yield
+        return
+    before, _plan.first = _plan.first, first
+    _plan.presses = 0
+    try:
+        yield
+    finally:
+        _plan.first = before
+        _plan.presses = 0

@@ -1,0 +1,113 @@
+"""The line that a person types into: editing, several lines, paste, history."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import Completer, WordCompleter
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.key_binding.key_processor import KeyPressEvent
+from prompt_toolkit.shortcuts import CompleteStyle
+
+from turnkeeper.cli.interrupts import during
+from turnkeeper.cli.places import history_file
+from turnkeeper.wire.json import fold_surrogates
+
+__all__ = ("MULTI", "Prompter")
+
+MULTI = "!multi"
+_END = "!end"
+
+
+class Prompter:
+    """Asks for one message at a time. `trouble` says why there is no history file, if there is none."""
+
+    def __init__(self, *, commands: Sequence[str] = ()) -> None:
+        # Asking a terminal where its cursor is takes an answer that not every terminal gives.
+        os.environ.setdefault("PROMPT_TOOLKIT_NO_CPR", "1")
+        self.trouble: str | None = None
+        self._session: PromptSession[str] = PromptSession(
+            history=self._history(),
+            key_bindings=_keys(),
+            multiline=True,
+            completer=_completer(commands),
+            complete_while_typing=False,
+            complete_style=CompleteStyle.READLINE_LIKE,
+            reserve_space_for_menu=0,
+            enable_suspend=True,
+            prompt_continuation=lambda width, number, wrapped: " " * width,  # noqa: ARG005 - the library's signature
+        )
+
+    async def message(self) -> str:
+        """The next message. EOFError for Ctrl-D on an empty line, KeyboardInterrupt for Ctrl-C on one."""
+        text = await self._line("> ")
+        first, _, marker = text.strip().partition(" ")
+        if first != MULTI or "\n" in text.strip():
+            return text
+        end = f"{_END} {marker.strip()}".strip()
+        lines: list[str] = []
+        while (line := await self._line(". ")).strip() != end:
+            lines.append(line)
+        return "\n".join(lines)
+
+    async def _line(self, prompt: str) -> str:
+        app = self._session.app
+
+        def interrupted() -> None:
+            if app.is_running:
+                app.exit(exception=KeyboardInterrupt)
+
+        with during(interrupted):
+            text = await self._session.prompt_async(prompt, handle_sigint=False)
+        return fold_surrogates(text)
+
+    def _history(self) -> History:
+        try:
+            return _PrivateHistory(history_file())
+        except OSError as error:
+            self.trouble = f"what you type is not kept: {error.filename}: {error.strerror}"
+            return InMemoryHistory()
+
+
+class _PrivateHistory(FileHistory):
+    """The history file; what UTF-8 can't carry is replaced, and a full disk is no reason to stop."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(str(path))
+
+    def store_string(self, string: str) -> None:
+        with contextlib.suppress(OSError):
+            super().store_string(fold_surrogates(string))
+
+
+def _keys() -> KeyBindings:
+    keys = KeyBindings()
+
+    @keys.add("enter")
+    def _send(event: KeyPressEvent) -> None:
+        event.current_buffer.validate_and_handle()
+
+    @keys.add("escape", "enter")
+    @keys.add("c-j")
+    def _new_line(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n")
+
+    @keys.add("c-c")
+    def _interrupt(event: KeyPressEvent) -> None:
+        if event.current_buffer.text:
+            event.current_buffer.reset()
+        else:
+            event.app.exit(exception=KeyboardInterrupt)
+
+    return keys
+
+
+def _completer(commands: Sequence[str]) -> Completer:
+    options: dict[str, Any] = {"sentence": True}
+    return WordCompleter(list(commands), **options)
