@@ -65,10 +65,13 @@ class Database:
         except (sa.exc.ArgumentError, TypeError, ValueError):
             raise JournalURLError(f"{shown(url)} has an option that can't be used") from None
         self._writer = self._engine.execution_options(**{_BEGIN: "BEGIN IMMEDIATE"})
+        # one state of the journal for all statements of a reading, as SQLite has it anyway
+        one_state = {} if self.kind == "sqlite" else {"isolation_level": "REPEATABLE READ"}
+        self._reader = self._engine.execution_options(**one_state)
 
     def read(self, work: Callable[[sa.Connection, bool], _T], doing: str) -> _T:
         """Run `work` in a transaction that only reads; it sees one state of the journal."""
-        return self._run(self._engine, work, doing)
+        return self._run(self._reader, work, doing)
 
     def write(self, work: Callable[[sa.Connection, bool], _T], doing: str) -> _T:
         """Run `work` in a transaction and commit it; durable on return. `doing` completes "could not …" in errors.

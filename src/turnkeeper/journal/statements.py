@@ -84,7 +84,9 @@ FIRST = _moved.values(
 ).returning(sa.literal("").label("previous"))
 """The same for the first events; `after` is 0."""
 
-CURRENT = sa.select(_c.last_seq, _c.lease_token, _c.lease_holder, _c.lease_since).where(_c.id == _id)
+CURRENT = sa.select(_c.last_seq, _c.lease_token, _c.lease_holder, _c.lease_since, _c.lease_expires_at).where(
+    _c.id == _id
+)
 
 LISTING = sa.select(
     _c.id,

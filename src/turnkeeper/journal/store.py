@@ -154,9 +154,7 @@ def stored(connection: sa.Connection, conversation_id: str, after: int = 0) -> S
     if after >= current.last_seq:
         return Stored(rows=[], previous="", last=after)
     where = {"id_": conversation_id, "after": after}
-    found = connection.execute(sql.EVENTS, where).all()
-    # on PostgreSQL another driver may have appended since; what `current` didn't count is left for the next reading
-    rows = [Row(*row) for row in found if row.seq <= current.last_seq]
+    rows = [Row(*row) for row in connection.execute(sql.EVENTS, where)]
     previous = connection.execute(sql.HASH, where).scalar_one_or_none() if after else ""
     return Stored(rows=rows, previous=previous or "", last=current.last_seq)
 

@@ -18,13 +18,23 @@ TITLE_LENGTH = 60
 def title_of(events: Iterable[Event]) -> str:
     """One line, at most TITLE_LENGTH characters; empty while no message has text."""
     for event in events:
-        content = None
+        text = " ".join(storable(_text_in(event)).split())
+        if text:
+            return text if len(text) <= TITLE_LENGTH else text[: TITLE_LENGTH - 1] + "…"
+    return ""
+
+
+def _text_in(event: Event) -> str:
+    """A message's text; none where it isn't one, because a title is no reason to refuse an event."""
+    try:
         if isinstance(event, TurnStarted) and event.content is not None:
             content = decode(event.content)
         elif isinstance(event, MessagesImported) and event.messages:
             content = decode(event.messages[0])["content"]
-        if content is not None:
-            text = " ".join(storable(content if isinstance(content, str) else text_of(content)).split())
-            if text:
-                return text if len(text) <= TITLE_LENGTH else text[: TITLE_LENGTH - 1] + "…"
-    return ""
+        else:
+            return ""
+    except (ValueError, LookupError, TypeError):
+        return ""
+    if isinstance(content, list):
+        return text_of(block for block in content if isinstance(block, dict))
+    return content if isinstance(content, str) else ""

@@ -35,6 +35,12 @@ _FAILING: _Row = (
 _NO_TABLES: _Row = (NotAJournalError, "the journal's tables are not there. Name a new place, or restore a backup")
 _FOREIGN: _Row = (NotAJournalError, "tables of the journal's names are there, but no journal. Name another place")
 
+_CONTRADICTS: _Row = (
+    JournalDamagedError,
+    "what is stored contradicts itself, because it was changed outside of Turnkeeper. Restore it from a backup; "
+    "nothing was written",
+)
+
 _SQLITE: dict[str, _Row] = {
     "SQLITE_BUSY": _LOCKED,
     "SQLITE_LOCKED": _LOCKED,
@@ -48,6 +54,7 @@ _SQLITE: dict[str, _Row] = {
         JournalReadOnlyError,
         "it can't be opened. Look at the path, and at the modes of the file and of its folder",
     ),
+    "SQLITE_CONSTRAINT": _CONTRADICTS,
     "SQLITE_TOOBIG": (JournalStorageError, "an event is larger than SQLite can keep (about a billion bytes)"),
 }
 """By the name of the primary result code: sqlite.org/rescode.html."""
@@ -68,6 +75,8 @@ _POSTGRESQL: dict[str, _Row] = {
     "3F000": (JournalRefusedError, "its database has no schema to create tables in. Look at the search_path"),
     "22P05": (JournalRefusedError, "its database can't hold all characters. Use one created with ENCODING 'UTF8'"),
     "22021": (JournalRefusedError, "its database can't hold all characters. Use one created with ENCODING 'UTF8'"),
+    "23505": _CONTRADICTS,
+    "23503": _CONTRADICTS,
     "42P01": _NO_TABLES,
     "42703": _NO_TABLES,
     "42P07": _FOREIGN,

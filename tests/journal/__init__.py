@@ -1,0 +1,1 @@
+"""The journal: one contract for memory, SQLite and PostgreSQL, and what is particular to databases."""
