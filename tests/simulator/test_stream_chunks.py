@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.simulator.asking import ask, parse_events
 from turnkeeper.simulator.delivery import Pause, stream_steps
 from turnkeeper.simulator.faults import StreamFault
 from turnkeeper.simulator.stream import Event, events_of
-from turnkeeper.testing import MessagesAPI, call, reply
+from turnkeeper.testing import MessagesAPI, call, reply, script, text, thinking
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=60)
 VALUES = st.recursive(
@@ -50,6 +50,30 @@ def test_chunks_of_bytes_join_to_the_same_stream(words: str, size: int) -> None:
     steps = stream_steps(events, (), size)
     assert b"".join(step for step in steps if isinstance(step, bytes)) == whole
     assert all(isinstance(step, bytes) and 1 <= len(step) <= size for step in steps)
+
+
+BLOCKS = st.lists(
+    st.builds(text, TEXTS)
+    | st.builds(thinking, TEXTS)
+    | st.builds(call, st.sampled_from(["f", "g"]), st.dictionaries(TEXTS, VALUES, max_size=3))
+    | st.just({"type": "redacted_thinking", "data": "abc"}),
+    max_size=5,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(BLOCKS, st.sampled_from(["end_turn", "tool_use", "max_tokens", None]), CHUNKS, CHUNKS)
+def test_the_sdk_reads_the_same_message_streamed_or_not(
+    blocks: list[Any], reason: str | None, chunk: int | None, size: int | None
+) -> None:
+    request: Any = {"model": "claude-opus-5-5", "max_tokens": 9, "messages": [{"role": "user", "content": "?"}]}
+    api = MessagesAPI(script(reply(*blocks, id="msg_1", stop_reason=reason), then="last"), chunk=chunk)
+    spread = MessagesAPI(script(reply(*blocks, id="msg_1", stop_reason=reason)), chunk=chunk, bytes_per_chunk=size)
+    whole = api.sync_client().messages.create(**request)
+    with spread.sync_client().messages.stream(**request) as stream:
+        streamed = stream.get_final_message()
+    assert [block.to_dict() for block in streamed.content] == [block.to_dict() for block in whole.content]
+    assert (streamed.stop_reason, streamed.usage.to_dict()) == (whole.stop_reason, whole.usage.to_dict())
 
 
 def test_chunks_of_bytes_split_characters_and_events() -> None:
