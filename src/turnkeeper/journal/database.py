@@ -17,12 +17,9 @@ import sqlalchemy as sa
 from turnkeeper.errors import JournalError
 from turnkeeper.journal.errors import JournalLockedError, JournalURLError
 from turnkeeper.journal.trouble import meaning
-from turnkeeper.journal.urls import shown
+from turnkeeper.journal.urls import PATIENCE, patience_of, shown
 
-__all__ = ("PATIENCE", "Database")
-
-PATIENCE = 10.0
-"""Seconds to wait for a lock of another program, and for a server to answer; `?timeout=` sets SQLite's."""
+__all__ = ("Database",)
 
 _T = TypeVar("_T")
 _OLDEST_SQLITE = (3, 35)  # RETURNING
@@ -51,7 +48,7 @@ class Database:
         self._closed = False
         try:
             if self.kind == "sqlite":
-                self._patience = float(str(url.query.get("timeout", PATIENCE)))
+                self._patience = patience_of(url)
                 self._engine = _sqlite(url, self._patience)
                 self._writing: threading.Lock | None = threading.Lock()
             else:

@@ -188,7 +188,11 @@ class SQLJournal:
     async def aclose(self) -> None:
         """See `Journal.aclose`."""
         with CancelScope(shield=True):
-            await to_thread.run_sync(self._database.close)
+            await to_thread.run_sync(self.close)
+
+    def close(self) -> None:
+        """The same for code that isn't asynchronous."""
+        self._database.close()
 
     def _stored(self, conversation_id: str, after: int = 0) -> store.Stored | None:
         return self._database.read(

@@ -11,7 +11,10 @@ import sqlalchemy as sa
 from turnkeeper.errors import JournalError
 from turnkeeper.journal.errors import JournalReadOnlyError, JournalStorageError, JournalURLError, NotAJournalError
 
-__all__ = ("is_uri_file", "prepared", "shown", "without_secrets")
+__all__ = ("PATIENCE", "is_uri_file", "patience_of", "prepared", "shown", "without_secrets")
+
+PATIENCE = 10.0
+"""Seconds to wait for a lock of another program, and for a server to answer; `?timeout=` sets SQLite's."""
 
 _SAFE_OPTIONS = frozenset(
     {"sslmode", "connect_timeout", "application_name", "mode", "uri", "target_session_attrs", "timeout", "host", "port"}
@@ -49,6 +52,15 @@ def prepared(text: str) -> sa.URL:
     raise JournalURLError(f"A journal can't be kept in {url.drivername}. {_EXAMPLES}")
 
 
+def patience_of(url: sa.URL) -> float:
+    """Seconds to wait for a lock of another program: `?timeout=`, where SQLite is concerned."""
+    given = url.query.get("timeout", str(PATIENCE))
+    try:
+        return float(str(given))
+    except ValueError:
+        raise JournalURLError(f"{shown(url)} has a timeout that is no number of seconds") from None
+
+
 def is_uri_file(url: sa.URL) -> bool:
     """Whether a SQLite URL hands SQLite a `file:` URI of its own (`?uri=true`)."""
     return str(url.query.get("uri", "")).lower() in ("true", "1", "yes", "on")
@@ -64,6 +76,7 @@ def _file(url: sa.URL) -> sa.URL:
         return url
     if unknown := sorted(set(url.query) - _SQLITE_OPTIONS):
         raise JournalURLError(f"{shown(url)} has the option {unknown[0]!r}, which SQLite doesn't know")
+    patience_of(url)
     try:
         path = Path(url.database).expanduser()
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -29,8 +29,8 @@ def upgrade() -> None:
         sa.Column("lease_holder", sa.Text, nullable=True),
         sa.Column("lease_since", sa.Double, nullable=True),
         sa.Column("lease_expires_at", sa.Double, nullable=True),
-        sa.PrimaryKeyConstraint("id", name="turnkeeper_conversations_pk"),
-        sa.CheckConstraint("last_seq >= 0", name="turnkeeper_conversations_last_seq_counts"),
+        sa.PrimaryKeyConstraint("id", name=op.f("turnkeeper_conversations_pk")),
+        sa.CheckConstraint("last_seq >= 0", name=op.f("turnkeeper_conversations_last_seq_counts")),
     )
     op.create_index(
         "turnkeeper_conversations_updated",
@@ -59,9 +59,9 @@ def upgrade() -> None:
         sa.Column("token", sa.BigInteger, nullable=True),
         sa.Column("format", sa.Integer, nullable=False),
         sa.Column("hash", sa.Text, nullable=False),
-        sa.PrimaryKeyConstraint("conversation_id", "seq", name="turnkeeper_events_pk"),
+        sa.PrimaryKeyConstraint("conversation_id", "seq", name=op.f("turnkeeper_events_pk")),
+        sa.CheckConstraint("seq >= 1", name=op.f("turnkeeper_events_seq_counts")),
         sa.ForeignKeyConstraint(
-            ["conversation_id"], ["turnkeeper_conversations.id"], name="turnkeeper_events_conversation_id_fk"
+            ["conversation_id"], ["turnkeeper_conversations.id"], name=op.f("turnkeeper_events_conversation_id_fk")
         ),
-        sa.CheckConstraint("seq >= 1", name="turnkeeper_events_seq_counts"),
     )

@@ -22,6 +22,6 @@ def upgrade() -> None:
         sa.Column("by_kind", sa.Text, nullable=False),
         sa.Column("by_id", sa.Text, nullable=False),
         sa.Column("by_level", sa.Text, nullable=False),
-        sa.PrimaryKeyConstraint("number", name="turnkeeper_erasures_pk"),
+        sa.PrimaryKeyConstraint("number", name=op.f("turnkeeper_erasures_pk")),
         sqlite_autoincrement=True,
     )
