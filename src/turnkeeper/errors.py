@@ -9,6 +9,9 @@ from typing import Any, ClassVar
 
 __all__ = (
     "APIError",
+    "ApprovalDecidedError",
+    "ApprovalExpiredError",
+    "ApprovalRefusedError",
     "ArgumentsRejectedError",
     "ConfigurationError",
     "ConversationBusyError",
@@ -21,6 +24,7 @@ __all__ = (
     "ToolDefinitionError",
     "ToolError",
     "TurnkeeperError",
+    "UnknownApprovalError",
     "UnknownConversationError",
 )
 
@@ -83,6 +87,30 @@ class LimitError(ConfigurationError):
     """A limit can't be kept (for example a money limit on a model without a known price)."""
 
     code = "limit"
+
+
+class ApprovalRefusedError(TurnkeeperError):
+    """This principal may not decide on the call (it asked for it, or lacks the right); nothing was changed."""
+
+    code = "approval_refused"
+
+
+class UnknownApprovalError(InputError):
+    """No approval of that id waits; `turnkeeper approvals` lists those that do."""
+
+    code = "unknown_approval"
+
+
+class ApprovalDecidedError(InputError):
+    """The approval was decided before, and counts once; nothing was changed."""
+
+    code = "approval_decided"
+
+
+class ApprovalExpiredError(InputError):
+    """The time to decide is over; the call counts as denied."""
+
+    code = "approval_expired"
 
 
 class IllegalEventError(TurnkeeperError):

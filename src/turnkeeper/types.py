@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from decimal import Decimal
 from typing import Any, Literal, TypeAlias
 
-__all__ = ("JSON", "Block", "Effect", "Limits", "Message", "Principal", "ToolChoice", "TurnStatus", "Usage")
+__all__ = ("JSON", "LEVELS", "Block", "Effect", "Limits", "Message", "Principal", "ToolChoice", "TurnStatus", "Usage")
 
 JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
 Block: TypeAlias = dict[str, Any]
@@ -16,6 +16,8 @@ Block: TypeAlias = dict[str, Any]
 Message: TypeAlias = dict[str, Any]
 """One message as the API takes it: `{"role": …, "content": str | [Block, …]}`."""
 Effect: TypeAlias = Literal["read", "idempotent", "transactional", "reconcile", "once"]
+LEVELS = ("anonymous", "claimed", "confirmed", "signed_in", "step_up")
+"""Assurance levels of a principal, the weakest first."""
 ToolChoice: TypeAlias = "str | dict[str, Any]"
 """`auto`, `any`, `none`, a tool's name, or the API's own object."""
 

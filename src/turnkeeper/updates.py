@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from turnkeeper.types import TurnStatus, Usage
 
 __all__ = (
+    "ApprovalNeeded",
     "CallFinished",
     "CallStarted",
     "ReplyDiscarded",
@@ -135,6 +136,19 @@ class CallFinished(Update):
     is_error: bool
     content: Any
     seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalNeeded(Update):
+    """A call waits for a person's decision; `policy` says what asked for it, `expires_at` in seconds since 1970."""
+
+    type = "approval_needed"
+    approval_id: str
+    call_id: str
+    name: str
+    input: Any
+    policy: str
+    expires_at: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,16 @@ from collections.abc import Iterable
 
 from turnkeeper.core.calls import Call, CallState
 
-__all__ = ("CALL_LIMIT", "OUTCOME_UNKNOWN", "for_cancelled", "invalid_input", "unknown_tool")
+__all__ = (
+    "CALL_LIMIT",
+    "NOT_ALLOWED",
+    "OUTCOME_UNKNOWN",
+    "TAMPERED",
+    "UNDONE",
+    "for_cancelled",
+    "invalid_input",
+    "unknown_tool",
+)
 
 NOT_STARTED = "Not run: the turn was interrupted before this call started. It had no effect."
 INTERRUPTED = (
@@ -17,12 +26,23 @@ OUTCOME_UNKNOWN = (
     "Outcome unknown: the program stopped while this call ran. It may or may not have taken effect, and it was not run"
     " again. Do not repeat it on your own; say that its outcome must be checked."
 )
+NO_DECISION = "Not run: this call was waiting for a person's approval, and the conversation went on without it."
+NOT_ALLOWED = "Not run: this is not available to the person you are talking with."
+TAMPERED = "Not run: the arguments are not the ones that were approved."
+UNDONE = "The call took too long and was undone: nothing was changed."
 CALL_LIMIT = "Not run: the limit on tool calls for this turn is reached."
+
+
+_FOR_CANCELLED = {
+    CallState.STARTED: INTERRUPTED,
+    CallState.OUTCOME_UNKNOWN: OUTCOME_UNKNOWN,
+    CallState.AWAITING_APPROVAL: NO_DECISION,
+}
 
 
 def for_cancelled(call: Call) -> str:
     """What the model reads of a call that was open when its turn was cancelled."""
-    return INTERRUPTED if call.state is CallState.STARTED else NOT_STARTED
+    return _FOR_CANCELLED.get(call.state, NOT_STARTED)
 
 
 def unknown_tool(name: str, names: Iterable[str]) -> str:

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from turnkeeper.core.events import CallFinished, CallRejected, CallStarted
+from turnkeeper.core.events import (
+    ApprovalDecided,
+    ApprovalRequested,
+    CallFinished,
+    CallRejected,
+    CallResolved,
+    CallStarted,
+    CallUnresolved,
+)
 from turnkeeper.errors import IllegalEventError
 
-__all__ = ("CALL_TABLE", "OPEN_STATES", "Call", "CallState", "moved")
+__all__ = ("CALL_TABLE", "OPEN_STATES", "WAITING_STATES", "Call", "CallEvent", "CallState", "moved", "word_of")
 
 
 class CallState(enum.StrEnum):
@@ -16,34 +24,66 @@ class CallState(enum.StrEnum):
 
     REQUESTED = "requested"
     REJECTED = "rejected"
+    AWAITING_APPROVAL = "awaiting_approval"
+    APPROVED = "approved"
+    EDITED = "edited"
+    DENIED = "denied"
+    EXPIRED = "expired"
     STARTED = "started"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     TIMED_OUT = "timed_out"
     CANCELLED = "cancelled"
     OUTCOME_UNKNOWN = "outcome_unknown"
+    RESOLVED = "resolved"
 
-
-OPEN_STATES = frozenset({CallState.REQUESTED, CallState.STARTED})
 
 _S = CallState
+WAITING_STATES = frozenset({_S.AWAITING_APPROVAL, _S.OUTCOME_UNKNOWN})
+"""A person has to say something before such a call can go on."""
+OPEN_STATES = frozenset({_S.REQUESTED, _S.APPROVED, _S.EDITED, _S.STARTED}) | WAITING_STATES
+"""The call has no result yet."""
+
 CALL_TABLE: dict[tuple[CallState, str], CallState] = {
     (_S.REQUESTED, "call_rejected"): _S.REJECTED,
+    (_S.REQUESTED, "approval_requested"): _S.AWAITING_APPROVAL,
     (_S.REQUESTED, "call_started"): _S.STARTED,
     (_S.REQUESTED, "call_finished:cancelled"): _S.CANCELLED,
+    (_S.AWAITING_APPROVAL, "approval_decided:approved"): _S.APPROVED,
+    (_S.AWAITING_APPROVAL, "approval_decided:edited"): _S.EDITED,
+    (_S.AWAITING_APPROVAL, "approval_decided:denied"): _S.DENIED,
+    (_S.AWAITING_APPROVAL, "approval_decided:expired"): _S.EXPIRED,
+    (_S.AWAITING_APPROVAL, "call_finished:cancelled"): _S.CANCELLED,
+    (_S.APPROVED, "call_rejected"): _S.REJECTED,
+    (_S.APPROVED, "call_started"): _S.STARTED,
+    (_S.APPROVED, "call_finished:cancelled"): _S.CANCELLED,
+    (_S.EDITED, "call_rejected"): _S.REJECTED,
+    (_S.EDITED, "call_started"): _S.STARTED,
+    (_S.EDITED, "call_finished:cancelled"): _S.CANCELLED,
     (_S.STARTED, "call_started"): _S.STARTED,
     (_S.STARTED, "call_finished:succeeded"): _S.SUCCEEDED,
     (_S.STARTED, "call_finished:failed"): _S.FAILED,
     (_S.STARTED, "call_finished:timed_out"): _S.TIMED_OUT,
     (_S.STARTED, "call_finished:cancelled"): _S.CANCELLED,
-    (_S.STARTED, "call_finished:outcome_unknown"): _S.OUTCOME_UNKNOWN,
+    (_S.STARTED, "call_unresolved"): _S.OUTCOME_UNKNOWN,
+    (_S.OUTCOME_UNKNOWN, "call_resolved:happened"): _S.RESOLVED,
+    (_S.OUTCOME_UNKNOWN, "call_resolved:did_not_happen"): _S.APPROVED,
+    (_S.OUTCOME_UNKNOWN, "call_finished:cancelled"): _S.CANCELLED,
 }
-"""What is not here is illegal. A started call may start again only where its effect allows it (`recovery`)."""
+"""What is not here is illegal. A started call may start again only where its effect allows it."""
+
+CallEvent = (
+    ApprovalDecided | ApprovalRequested | CallFinished | CallRejected | CallResolved | CallStarted | CallUnresolved
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One call of the reply that is being answered. `starts` counts how often it was started."""
+    """One call of the reply that is being answered. `starts` counts how often it was started.
+
+    `approval_id`, `digest` and `expires_at` are those of its approval, where one was asked for; `edited_input` is the
+    JSON text of the arguments that a person put in place of the model's.
+    """
 
     id: str
     name: str
@@ -52,26 +92,46 @@ class Call:
     effect: str | None = None
     starts: int = 0
     invalid_input: str | None = None
+    approval_id: str | None = None
+    digest: str | None = None
+    expires_at: float | None = None
+    edited_input: str | None = None
 
     @property
     def is_open(self) -> bool:
         """It has no result yet."""
         return self.state in OPEN_STATES
 
+    @property
+    def is_waiting(self) -> bool:
+        """A person has to say something first."""
+        return self.state in WAITING_STATES
 
-def moved(call: Call, event: CallRejected | CallStarted | CallFinished) -> Call:
+
+def word_of(event: CallEvent) -> str:
+    """The event as the table names it."""
+    if isinstance(event, CallFinished):
+        return f"{event.type}:{event.state}"
+    if isinstance(event, ApprovalDecided):
+        return f"{event.type}:{event.decision}"
+    if isinstance(event, CallResolved):
+        return f"{event.type}:{'happened' if event.happened else 'did_not_happen'}"
+    return event.type
+
+
+def moved(call: Call, event: CallEvent) -> Call:
     """The call after the event. Raises IllegalEventError, and nothing has changed, where the table has no row."""
-    word = f"{event.type}:{event.state}" if isinstance(event, CallFinished) else event.type
+    word = word_of(event)
     state = CALL_TABLE.get((call.state, word))
     if state is None:
         raise IllegalEventError(f"call {call.id} is {call.state}: {word} is not possible")
-    started = isinstance(event, CallStarted)
-    return Call(
-        id=call.id,
-        name=call.name,
-        index=call.index,
-        state=state,
-        effect=event.effect if isinstance(event, CallStarted) else call.effect,
-        starts=call.starts + started,
-        invalid_input=call.invalid_input,
-    )
+    after = replace(call, state=state)
+    if isinstance(event, CallStarted):
+        return replace(after, effect=event.effect, starts=call.starts + 1)
+    if isinstance(event, ApprovalRequested):
+        return replace(after, approval_id=event.approval_id, digest=event.digest, expires_at=event.expires_at)
+    if isinstance(event, ApprovalDecided):
+        if event.approval_id != call.approval_id:
+            raise IllegalEventError(f"approval {event.approval_id} is not that of call {call.id}")
+        return replace(after, digest=event.digest or call.digest, edited_input=event.input)
+    return after

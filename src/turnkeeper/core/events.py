@@ -17,10 +17,14 @@ __all__ = (
     "EVENT_TYPES",
     "FORMAT_VERSION",
     "FORMAT_VERSION_SUMMARIES",
+    "ApprovalDecided",
+    "ApprovalRequested",
     "CallFinished",
     "CallRejected",
     "CallRequest",
+    "CallResolved",
     "CallStarted",
+    "CallUnresolved",
     "ConversationStarted",
     "Event",
     "MessagesImported",
@@ -28,9 +32,11 @@ __all__ = (
     "RequestFailed",
     "RequestStarted",
     "TurnEnded",
+    "TurnParked",
     "TurnResumed",
     "TurnStarted",
     "TurnWarned",
+    "TurnWoken",
     "from_payload",
 )
 
@@ -109,11 +115,15 @@ class MessagesImported(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnStarted(Event):
-    """A user's message: the JSON text of its `content`, None to answer what was imported."""
+    """A user's message: the JSON text of its `content`, None to answer what was imported.
+
+    `key` is the sender's own id for the message, where it gave one: the same message never starts a second turn.
+    """
 
     type = "turn_started"
     raw = frozenset({"content"})
     content: str | None = None
+    key: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +215,7 @@ class CallStarted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFinished(Event):
-    """A call's end: `state` is `succeeded`, `failed`, `timed_out`, `cancelled` or `outcome_unknown`.
+    """A call's end: `state` is `succeeded`, `failed`, `timed_out` or `cancelled`.
 
     `content` is the JSON text of the result's `content`.
     """
@@ -218,6 +228,85 @@ class CallFinished(Event):
     is_error: bool
     seconds: float = 0.0
     error_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalRequested(Event):
+    """A call waits for a person. `digest` binds the decision to the exact arguments, `policy` says what asked for it.
+
+    `requester` is the principal for whom the call would run (`{"kind", "id", "level"}`), None where nobody was named;
+    `input` is the JSON text of the arguments as the model gave them; `expires_at` in seconds since 1970.
+    """
+
+    type = "approval_requested"
+    raw = frozenset({"input"})
+    approval_id: str
+    call_id: str
+    tool: str
+    input: str
+    digest: str
+    policy: str
+    expires_at: float
+    requester: dict[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalDecided(Event):
+    """What was decided: `approved`, `edited` (with the new arguments), `denied` or `expired`. It counts once.
+
+    `by` is the principal who decided, None for an expiry. `digest` is that of the arguments that may now run;
+    `content` is the JSON text of what the model reads where the call will not run.
+    """
+
+    type = "approval_decided"
+    raw = frozenset({"input", "content"})
+    approval_id: str
+    call_id: str
+    decision: str
+    by: dict[str, str] | None = None
+    reason: str = ""
+    digest: str | None = None
+    input: str | None = None
+    content: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallUnresolved(Event):
+    """A call that was under way when its program stopped, and whose outcome nobody knows: a person must say."""
+
+    type = "call_unresolved"
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallResolved(Event):
+    """A person says whether the effect of an unresolved call happened; if it did, `content` is the result's.
+
+    If it did not, the call may run (again).
+    """
+
+    type = "call_resolved"
+    raw = frozenset({"content"})
+    call_id: str
+    happened: bool
+    by: dict[str, str]
+    content: str | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnParked(Event):
+    """The turn waits for a person; `status` is `awaiting_approval` or `awaiting_resolution`."""
+
+    type = "turn_parked"
+    status: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnWoken(Event):
+    """Nobody is waited for any more: the turn can go on."""
+
+    type = "turn_woken"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,6 +340,12 @@ EVENT_TYPES: dict[str, type[Event]] = {
         CallRejected,
         CallStarted,
         CallFinished,
+        ApprovalRequested,
+        ApprovalDecided,
+        CallUnresolved,
+        CallResolved,
+        TurnParked,
+        TurnWoken,
         TurnWarned,
         TurnEnded,
     )

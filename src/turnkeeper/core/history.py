@@ -10,8 +10,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from turnkeeper.core.events import (
+    ApprovalDecided,
     CallFinished,
     CallRejected,
+    CallResolved,
     Event,
     MessagesImported,
     ReplyReceived,
@@ -61,6 +63,8 @@ class History:
             self._result(event.call_id, event.content, is_error=event.is_error)
         elif isinstance(event, CallRejected):
             self._result(event.call_id, event.content, is_error=True)
+        elif isinstance(event, ApprovalDecided | CallResolved) and event.content is not None:
+            self._result(event.call_id, event.content, is_error=isinstance(event, ApprovalDecided))
         elif isinstance(event, MessagesImported):
             for message in event.messages:
                 self._import(message)

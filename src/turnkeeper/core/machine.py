@@ -9,21 +9,20 @@ Laws
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
-from turnkeeper.core.calls import Call, moved
+from turnkeeper.core.calls import Call, CallEvent, CallState, moved
 from turnkeeper.core.events import (
-    CallFinished,
     CallRejected,
-    CallStarted,
     Event,
     ReplyReceived,
     RequestFailed,
     RequestStarted,
     TurnEnded,
+    TurnParked,
     TurnStarted,
 )
 from turnkeeper.core.limits import reached
@@ -35,6 +34,7 @@ __all__ = (
     "TIME_IS_UP",
     "TURN_TABLE",
     "EndTurn",
+    "Park",
     "Phase",
     "RunCalls",
     "SendRequest",
@@ -57,6 +57,7 @@ class Phase(enum.StrEnum):
     READY = "ready"
     REQUESTING = "requesting"
     ACTING = "acting"
+    PARKED = "parked"
     CLOSING = "closing"
 
 
@@ -76,6 +77,13 @@ TURN_TABLE: dict[tuple[Phase, str], tuple[Phase, ...]] = {
     (_P.ACTING, "call_rejected"): (_P.ACTING, _P.READY, _P.CLOSING),
     (_P.ACTING, "call_started"): (_P.ACTING,),
     (_P.ACTING, "call_finished"): (_P.ACTING, _P.READY, _P.CLOSING),
+    (_P.ACTING, "call_unresolved"): (_P.ACTING,),
+    (_P.ACTING, "approval_requested"): (_P.ACTING,),
+    (_P.ACTING, "turn_parked"): (_P.PARKED,),
+    (_P.PARKED, "approval_decided"): (_P.PARKED,),
+    (_P.PARKED, "call_resolved"): (_P.PARKED,),
+    (_P.PARKED, "call_finished"): (_P.PARKED,),
+    (_P.PARKED, "turn_woken"): (_P.ACTING, _P.READY, _P.CLOSING),
     (_P.CLOSING, "turn_ended"): (_P.IDLE,),
 } | {(phase, "turn_warned"): (phase,) for phase in _P}
 """(phase, event) → the phases it may lead to. `reply_received` in `ready` is an imported reply with open calls."""
@@ -101,6 +109,8 @@ class Turn:
     delay: float = 0.0
     calls: tuple[Call, ...] = ()
     over_limit: bool = False
+    parked_at: float | None = None
+    waits_for: TurnStatus | None = None
     status: TurnStatus | None = None
     reason: str = ""
 
@@ -127,6 +137,7 @@ class State:
     turn: Turn | None = None
     turns: int = 0
     replies: int = 0
+    keys: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +165,13 @@ class RunCalls:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Park:
+    """Write down that the turn waits for a person."""
+
+    status: TurnStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EndTurn:
     """Write down that the turn is over."""
 
@@ -161,7 +179,7 @@ class EndTurn:
     reason: str = ""
 
 
-Decision = Wait | SendRequest | RunCalls | EndTurn
+Decision = Wait | SendRequest | RunCalls | Park | EndTurn
 
 
 def advance(state: State, event: Event) -> State:
@@ -183,32 +201,39 @@ def replay(events: Iterable[Event], state: State | None = None) -> State:
     return current
 
 
-def _after(state: State, event: Event) -> State:  # noqa: PLR0911 - one line an event type
-    turn = state.turn
+def _after(state: State, event: Event) -> State:
     if isinstance(event, TurnStarted):
         number = state.turns + 1
-        return replace(state, phase=Phase.READY, turns=number, turn=Turn(number=number, started_at=event.at))
-    if event.type == "turn_resumed":
-        if turn is None:
-            raise IllegalEventError("there is no turn to resume")
-        return replace(state, phase=Phase.READY, turn=Turn(number=turn.number, started_at=event.at))
-    if turn is None or event.type == "turn_warned":
+        turn = Turn(number=number, started_at=event.at)
+        keys = state.keys if event.key is None else state.keys | {event.key}
+        return replace(state, phase=Phase.READY, turns=number, turn=turn, keys=keys)
+    change = _CHANGES.get(event.type)
+    if change is None:
         return state
-    if isinstance(event, RequestStarted):
-        turn = replace(turn, requests=event.number, attempt=event.attempt, delay=0.0)
-        return replace(state, phase=Phase.REQUESTING, turn=turn)
-    if isinstance(event, RequestFailed):
-        return _failed(state, turn, event)
-    if isinstance(event, ReplyReceived):
-        return _replied(state, turn, event)
-    if isinstance(event, CallRejected | CallStarted | CallFinished):
-        return _called(state, turn, event)
-    if isinstance(event, TurnEnded):
-        if turn.open_calls:
-            raise IllegalEventError(f"the turn can't end: {turn.open_calls[0].id} has no result")
-        turn = replace(turn, status=TurnStatus(event.status), reason=event.reason)
-        return replace(state, phase=Phase.IDLE, turn=turn)
-    return state
+    if state.turn is None:
+        raise IllegalEventError("there is no turn yet")
+    return change(state, state.turn, event)
+
+
+def _resumed(state: State, turn: Turn, event: Event) -> State:
+    return replace(state, phase=Phase.READY, turn=Turn(number=turn.number, started_at=event.at))
+
+
+def _requested(state: State, turn: Turn, event: RequestStarted) -> State:
+    turn = replace(turn, requests=event.number, attempt=event.attempt, delay=0.0)
+    return replace(state, phase=Phase.REQUESTING, turn=turn)
+
+
+def _parked(state: State, turn: Turn, event: TurnParked) -> State:
+    turn = replace(turn, parked_at=event.at, waits_for=TurnStatus(event.status))
+    return replace(state, phase=Phase.PARKED, turn=turn)
+
+
+def _ended(state: State, turn: Turn, event: TurnEnded) -> State:
+    if turn.open_calls:
+        raise IllegalEventError(f"the turn can't end: {turn.open_calls[0].id} has no result")
+    turn = replace(turn, status=TurnStatus(event.status), reason=event.reason)
+    return replace(state, phase=Phase.IDLE, turn=turn)
 
 
 def _spent(turn: Turn, usage: dict[str, Any], cost: Decimal | None) -> Turn:
@@ -259,7 +284,15 @@ def _replied(state: State, turn: Turn, event: ReplyReceived) -> State:
     return replace(state, phase=Phase.CLOSING, turn=turn)
 
 
-def _called(state: State, turn: Turn, event: CallRejected | CallStarted | CallFinished) -> State:
+def _woken(state: State, turn: Turn, event: Event) -> State:
+    if any(call.is_waiting for call in turn.calls):
+        raise IllegalEventError("the turn can't go on: a call still waits for a person")
+    asleep = 0.0 if turn.parked_at is None else event.at - turn.parked_at
+    turn = replace(turn, started_at=turn.started_at + asleep, parked_at=None, waits_for=None)
+    return _settled(replace(state, phase=Phase.ACTING), turn)
+
+
+def _called(state: State, turn: Turn, event: CallEvent) -> State:
     position = next((i for i, call in enumerate(turn.calls) if call.id == event.call_id and call.is_open), None)
     if position is None:
         raise IllegalEventError(f"no open call {event.call_id!r} in this turn")
@@ -271,6 +304,11 @@ def _called(state: State, turn: Turn, event: CallRejected | CallStarted | CallFi
         calls_run=turn.calls_run + (after.starts == 1 and call.starts == 0),
         over_limit=turn.over_limit or (isinstance(event, CallRejected) and event.reason == "limit_reached"),
     )
+    return replace(state, turn=turn) if state.phase is Phase.PARKED else _settled(state, turn)
+
+
+def _settled(state: State, turn: Turn) -> State:
+    """Where the calls lead: on while one is open, else to the next request or to the end."""
     if turn.open_calls:
         return replace(state, turn=turn)
     if turn.over_limit:
@@ -279,19 +317,41 @@ def _called(state: State, turn: Turn, event: CallRejected | CallStarted | CallFi
     return replace(state, phase=Phase.READY, turn=turn)
 
 
+_CHANGES: dict[str, Callable[[State, Turn, Any], State]] = {
+    "turn_resumed": _resumed,
+    "request_started": _requested,
+    "request_failed": _failed,
+    "reply_received": _replied,
+    "call_rejected": _called,
+    "call_started": _called,
+    "call_finished": _called,
+    "call_unresolved": _called,
+    "call_resolved": _called,
+    "approval_requested": _called,
+    "approval_decided": _called,
+    "turn_parked": _parked,
+    "turn_woken": _woken,
+    "turn_ended": _ended,
+}
+"""What each event changes; an event that is not here changes nothing but the journal."""
+
+
 def decide(state: State, limits: Limits, *, now: float) -> Decision:
     """What to do next; `now` is the driver's clock in seconds since 1970, for the limit on time."""
     turn = state.turn
-    if turn is None or state.phase is Phase.IDLE:
+    if turn is None or state.phase in (Phase.IDLE, Phase.PARKED):
         return Wait()
     if state.phase is Phase.CLOSING:
         return EndTurn(status=turn.status or TurnStatus.FAILED, reason=turn.reason)
     if state.phase is Phase.ACTING:
-        waiting = turn.open_calls
-        room = len(waiting) if limits.calls is None else max(limits.calls - turn.calls_run, 0)
-        fresh = [call for call in waiting if call.starts == 0]
+        runnable = [call for call in turn.open_calls if not call.is_waiting]
+        if not runnable:
+            asked = any(call.state is CallState.AWAITING_APPROVAL for call in turn.open_calls)
+            return Park(status=TurnStatus.AWAITING_APPROVAL if asked else TurnStatus.AWAITING_RESOLUTION)
+        room = len(runnable) if limits.calls is None else max(limits.calls - turn.calls_run, 0)
+        fresh = [call for call in runnable if call.starts == 0]
         over = tuple(fresh[room:])
-        return RunCalls(calls=tuple(call for call in waiting if call not in over), over=over)
+        return RunCalls(calls=tuple(call for call in runnable if call not in over), over=over)
     again = state.phase is Phase.REQUESTING or turn.attempt > 0
     counted = 0 if again else turn.requests
     if limit := reached(counted, turn.usage, turn.cost, now - turn.started_at, limits):

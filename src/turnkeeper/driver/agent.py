@@ -22,6 +22,7 @@ from turnkeeper.driver.bodies import RequestBody
 from turnkeeper.driver.conversation import Conversation
 from turnkeeper.driver.keeper import Keeper
 from turnkeeper.driver.loop import Plan
+from turnkeeper.driver.people import Approval, may_decide
 from turnkeeper.driver.reply import Reply
 from turnkeeper.driver.settings import Settings
 from turnkeeper.errors import ConfigurationError, LimitError
@@ -50,6 +51,8 @@ class Agent:
         base_url, api_key: For a client of the agent's own, where `client` is not given.
         disable_parallel_tool_use: At most one call in a reply.
         most_calls_at_once: How many calls of one reply run at the same time; None for all, 1 for one by one.
+        approval_seconds: How long a person has to decide on a call; after that it counts as denied.
+        may_decide: Who may approve, deny, edit and resolve: a function of (principal, approval); else staff may.
         retry: How failed requests are tried again.
         headers: Extra headers of every request, such as `anthropic-beta`.
         timeout: Seconds that a request may be silent; None for the SDK's own.
@@ -75,6 +78,8 @@ class Agent:
         api_key: str | None = None,
         disable_parallel_tool_use: bool = False,
         most_calls_at_once: int | None = None,
+        approval_seconds: float = 24 * 3600,
+        may_decide: Callable[[Principal, Approval], bool] = may_decide,
         retry: RetryPolicy | None = None,
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
@@ -93,6 +98,9 @@ class Agent:
         self._timeout = timeout
         self._clients: weakref.WeakKeyDictionary[Any, APIClient] = weakref.WeakKeyDictionary()
         self._most_at_once = most_calls_at_once
+        self._approval_seconds = approval_seconds
+        self.may_decide = may_decide
+        self.now = clock
         if most_calls_at_once is not None and most_calls_at_once < 1:
             raise ConfigurationError(f"most_calls_at_once must be 1 or more, not {most_calls_at_once}")
         if isinstance(system, str) and not system.strip():
@@ -205,6 +213,7 @@ class Agent:
             principal=principal,
             injected=injected or {},
             most_at_once=self._most_at_once,
+            approval_seconds=self._approval_seconds,
             group=group,
             shared=shared,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 from anyio.abc import TaskGroup
@@ -11,8 +11,6 @@ from anyio.abc import TaskGroup
 from turnkeeper.client.api import APIClient
 from turnkeeper.core.checking import check_messages, check_user_content, open_call_ids
 from turnkeeper.core.events import (
-    CallFinished,
-    CallRejected,
     CallRequest,
     ConversationStarted,
     Event,
@@ -20,23 +18,28 @@ from turnkeeper.core.events import (
     ReplyReceived,
     TurnResumed,
     TurnStarted,
-    TurnWarned,
 )
 from turnkeeper.core.machine import Phase
 from turnkeeper.core.replies import Action
 from turnkeeper.driver.leasing import held, new_holder
-from turnkeeper.driver.loop import Loop, Plan, close_open_turn, final_text
+from turnkeeper.driver.loop import Loop, Plan, close_open_turn
+from turnkeeper.driver.people import expire, wake
+from turnkeeper.driver.preparing import Preparer
 from turnkeeper.driver.recorder import Recorder
-from turnkeeper.driver.reply import CallRecord, Reply
-from turnkeeper.driver.running import CallRunner
+from turnkeeper.driver.records import reply_of
+from turnkeeper.driver.reply import Reply
+from turnkeeper.driver.running import CallRunner, Surroundings
 from turnkeeper.driver.turn import Emit, Turn
-from turnkeeper.errors import ConversationBusyError, InputError, UnknownConversationError
+from turnkeeper.errors import ConfigurationError, ConversationBusyError, InputError, UnknownConversationError
 from turnkeeper.journal.port import Journal
 from turnkeeper.tools import Registry
 from turnkeeper.types import Message, Principal, TurnStatus
-from turnkeeper.wire.json import decode, encode
+from turnkeeper.wire.json import encode
 
-__all__ = ("Conversation",)
+__all__ = ("Conversation", "WhenBusy")
+
+WhenBusy = Literal["refuse", "wait", "interrupt"]
+Opening = Callable[[], Sequence[Event] | None]
 
 
 class Conversation:
@@ -56,6 +59,7 @@ class Conversation:
         principal: Principal | None,
         injected: Mapping[str, Any],
         most_at_once: int | None,
+        approval_seconds: float,
         group: TaskGroup | None,
         shared: bool,
     ) -> None:
@@ -67,6 +71,7 @@ class Conversation:
         self._journal = journal
         self._injected = injected
         self._most_at_once = most_at_once
+        self._approval_seconds = approval_seconds
         self._group = group
         self._shared = shared
         self._holder = new_holder()
@@ -90,8 +95,10 @@ class Conversation:
     @property
     def status(self) -> TurnStatus | None:
         """The last turn's status; None before the first turn and while a turn is open."""
-        turn = self._recorder.state.turn
-        return turn.status if turn is not None and self._recorder.state.phase is Phase.IDLE else None
+        turn, phase = self._recorder.state.turn, self._recorder.state.phase
+        if turn is None or phase not in (Phase.IDLE, Phase.PARKED):
+            return None
+        return turn.waits_for if phase is Phase.PARKED else turn.status
 
     @property
     def is_running(self) -> bool:
@@ -103,15 +110,54 @@ class Conversation:
         """A turn was begun and has not ended: it runs, or it was interrupted and can be resumed."""
         return self._recorder.state.phase is not Phase.IDLE
 
-    def send(self, content: str | Sequence[Mapping[str, Any]]) -> Turn:
+    def send(
+        self,
+        content: str | Sequence[Mapping[str, Any]],
+        *,
+        key: str | None = None,
+        when_busy: WhenBusy = "refuse",
+    ) -> Turn:
         """One turn: the user's message and all that follows from it.
 
         `content` is text or a list of content blocks; blank text is refused (InputError) and nothing is stored. A turn
         left open by an interruption is closed first: its open calls get their results.
+
+        `key` is the sender's own id for the message: sent again, it does not start a second turn, but goes on with the
+        turn it started, or gives that turn's end. `when_busy` says what happens while another turn runs or waits for a
+        person: `refuse` raises ConversationBusyError, `wait` waits for a running turn to end, `interrupt` cancels a
+        turn of this object or one that waits for a person.
         """
+        if when_busy not in ("refuse", "wait", "interrupt"):
+            raise InputError(f"when_busy is 'refuse', 'wait' or 'interrupt', not {when_busy!r}")
         body = content if isinstance(content, str) else [dict(block) for block in content]
         check_user_content(body)
-        return self._turn(lambda: [TurnStarted(at=self._now(), content=encode(body))])
+
+        def opening() -> Sequence[Event] | None:
+            state = self._recorder.state
+            if key is not None and key in state.keys:
+                return self._again(key)
+            if state.phase is Phase.PARKED and when_busy != "interrupt":
+                waits_for = state.turn.waits_for if state.turn is not None else None
+                raise ConversationBusyError(
+                    f"conversation {self.id!r} is {waits_for}: decide first, or send with when_busy='interrupt'"
+                )
+            close_open_turn(self._recorder, at=self._now(), reason="interrupted")
+            return [TurnStarted(at=self._now(), content=encode(body), key=key)]
+
+        return self._turn(opening, when_busy=when_busy)
+
+    def _again(self, key: str) -> list[Event] | None:
+        """A message that was sent before: nothing new to write; None if its turn is over."""
+        begun = next((event for event in self._recorder.turn_events if isinstance(event, TurnStarted)), None)
+        if begun is None or begun.key != key:
+            raise InputError(f"the message {key!r} of conversation {self.id!r} was answered in an earlier turn")
+        return self._continuing() if self.is_open else None
+
+    def _continuing(self) -> list[Event]:
+        """What a turn that was left open needs before it goes on: overdue approvals expire, it wakes if it can."""
+        expire(self._recorder, self._now())
+        wake(self._recorder, self._now())
+        return []
 
     def resume(self) -> Turn:
         """Go on with the last turn: one that was interrupted, failed, or met a limit. InputError if there is none."""
@@ -119,12 +165,12 @@ class Conversation:
         def opening() -> list[Event]:
             state = self._recorder.state
             if state.phase is not Phase.IDLE:
-                return []
+                return self._continuing()
             if state.turn is None or self._recorder.history.last_role != "user":
                 raise InputError(f"conversation {self.id!r} has nothing to resume: its last turn is complete")
             return [TurnResumed(at=self._now())]
 
-        return self._turn(opening, keep_open=True)
+        return self._turn(opening)
 
     def answer(self, messages: Sequence[Message]) -> Turn:
         """Start from messages that exist already and answer the last one; only in a conversation without any.
@@ -176,8 +222,12 @@ class Conversation:
     def _now(self) -> float:
         return self._plan.clock()
 
-    def _turn(self, opening: Callable[[], Sequence[Event]], *, keep_open: bool = False) -> Turn:
+    def _turn(self, opening: Opening, *, when_busy: WhenBusy = "refuse") -> Turn:
         async def work(emit: Emit | None) -> Reply:
+            while self._running is not None and when_busy != "refuse":
+                if when_busy == "interrupt":
+                    self._running.cancel()
+                await self._ended.wait()
             if self._running is not None:
                 raise ConversationBusyError(f"conversation {self.id!r} has a turn under way in this program")
             self._ended = anyio.Event()
@@ -185,10 +235,10 @@ class Conversation:
             reply: Reply | None = None
             try:
                 with self._running:
-                    reply = await self._drive(opening, emit, keep_open=keep_open)
+                    reply = await self._drive(opening, emit, wait=when_busy == "wait")
                 if reply is None:  # cancel() stopped it
                     await self._close("cancelled")
-                    reply = self._reply()
+                    reply = reply_of(self._recorder, self.id)
             finally:
                 self._running = None
                 self._ended.set()
@@ -196,75 +246,63 @@ class Conversation:
 
         return Turn(work, self._group)
 
-    async def _drive(self, opening: Callable[[], Sequence[Event]], emit: Emit | None, *, keep_open: bool) -> Reply:
+    async def _drive(self, opening: Opening, emit: Emit | None, *, wait: bool) -> Reply:
         client = self._client()
+        self._check_journal()
         if self._recorder.broken is not None:
             self._recorder = Recorder(self._journal, self.id)
-        recorder = self._recorder
         if not self._shared:
-            return await self._perform(recorder, client, opening, emit, keep_open=keep_open)
-        async with held(self._journal, self.id, holder=self._holder, clock=self._plan.clock) as hold:
-            recorder.token = hold.token
-            return await self._perform(recorder, client, opening, emit, keep_open=keep_open)
+            return await self._perform(client, opening, emit)
+        async with held(self._journal, self.id, holder=self._holder, clock=self._plan.clock, wait=wait) as hold:
+            self._recorder.token = hold.token
+            return await self._perform(client, opening, emit)
 
-    async def _perform(
-        self,
-        recorder: Recorder,
-        client: APIClient,
-        opening: Callable[[], Sequence[Event]],
-        emit: Emit | None,
-        *,
-        keep_open: bool,
-    ) -> Reply:
+    def _check_journal(self) -> None:
+        if self._journal.transactional:
+            return
+        names = [tool.name for tool in self._registry.tools if tool.effect == "transactional"]
+        if names:
+            raise ConfigurationError(
+                f"{', '.join(names)}: a transactional tool writes in the journal's own database, and this journal has"
+                ' none; open one with `agent.open("sqlite:///…")` or `agent.open("postgresql+psycopg://…")`'
+            )
+
+    async def _perform(self, client: APIClient, opening: Opening, emit: Emit | None) -> Reply:
+        recorder = self._recorder
         await recorder.load()
         recorder.listen(emit)
         events = opening()
-        if not keep_open:
-            close_open_turn(recorder, at=self._now(), reason="interrupted")
+        if events is None:
+            return reply_of(recorder, self.id)
         if recorder.last == 0 and recorder.state.turns == 0:
             recorder.stage(self._first_event())
         for event in events:
             recorder.stage(event)
-        runner = CallRunner(
+        error = await Loop(plan=self._plan, client=client, recorder=recorder, runner=self._runner()).run()
+        if error is not None:
+            raise error
+        return reply_of(recorder, self.id)
+
+    def _runner(self) -> CallRunner:
+        preparer = Preparer(
             registry=self._registry,
-            recorder=recorder,
             conversation_id=self.id,
             principal=self.principal,
-            injected=self._injected,
+            clock=self._plan.clock,
+            approval_seconds=self._approval_seconds,
+        )
+        return CallRunner(
+            preparer=preparer,
+            recorder=self._recorder,
+            surroundings=Surroundings(conversation_id=self.id, principal=self.principal, injected=self._injected),
             clock=self._plan.clock,
             most_at_once=self._most_at_once,
         )
-        loop = Loop(plan=self._plan, client=client, recorder=recorder, runner=runner)
-        error = await loop.run()
-        if error is not None:
-            raise error
-        return self._reply()
 
     def _first_event(self) -> ConversationStarted:
         who = self.principal
         principal = None if who is None else {"kind": who.kind, "id": who.id, "level": who.level}
         return ConversationStarted(at=self._now(), principal=principal)
-
-    def _reply(self) -> Reply:
-        recorder = self._recorder
-        turn = recorder.state.turn
-        assert turn is not None
-        last = next((e for e in reversed(recorder.turn_events) if isinstance(e, ReplyReceived)), None)
-        details = last.fields.get("stop_details") if last is not None else None
-        return Reply(
-            text=final_text(recorder),
-            status=turn.status or TurnStatus.FAILED,
-            reason=turn.reason,
-            usage=turn.usage,
-            cost=turn.cost if turn.priced else None,
-            model=str(last.fields.get("model", "")) if last is not None else "",
-            calls=_records(recorder.turn_events),
-            stop_reason=last.stop_reason if last is not None else None,
-            stop_details=details if isinstance(details, dict) else None,
-            warnings=tuple(e.message for e in recorder.turn_events if isinstance(e, TurnWarned)),
-            conversation_id=self.id,
-            _encoded=recorder.history.messages_json(),
-        )
 
 
 def _as_reply(content: list[dict[str, Any]], now: float) -> ReplyReceived:
@@ -284,25 +322,3 @@ def _as_reply(content: list[dict[str, Any]], now: float) -> ReplyReceived:
         kept=True,
         calls=calls,
     )
-
-
-def _records(events: Sequence[Event]) -> tuple[CallRecord, ...]:
-    asked: dict[str, tuple[CallRequest, str]] = {}
-    records: list[CallRecord] = []
-    for event in events:
-        if isinstance(event, ReplyReceived):
-            asked |= {call.id: (call, event.blocks[call.index]) for call in event.calls}
-        elif isinstance(event, CallFinished | CallRejected):
-            call, block = asked[event.call_id]
-            records.append(
-                CallRecord(
-                    id=call.id,
-                    name=call.name,
-                    input=decode(block).get("input"),
-                    outcome=event.state if isinstance(event, CallFinished) else "rejected",
-                    is_error=event.is_error if isinstance(event, CallFinished) else True,
-                    content=decode(event.content),
-                    seconds=event.seconds if isinstance(event, CallFinished) else 0.0,
-                )
-            )
-    return tuple(records)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 from anyio.abc import TaskGroup
 
 from turnkeeper.driver.conversation import Conversation
-from turnkeeper.errors import InputError
+from turnkeeper.driver.people import Approvals, Outcomes
+from turnkeeper.driver.reply import Reply
+from turnkeeper.errors import ConversationBusyError, InputError
 from turnkeeper.journal import Journal, Summary
 from turnkeeper.types import Principal
 
@@ -28,6 +31,8 @@ class Keeper:
         self.agent = agent
         self.journal = journal
         self._group = group
+        self.approvals = Approvals(agent, journal, agent.tools, agent.may_decide)
+        self.outcomes = Outcomes(agent, journal, agent.tools, agent.may_decide)
 
     async def conversation(
         self,
@@ -49,6 +54,18 @@ class Keeper:
         )
         await conversation.load()
         return conversation
+
+    async def recover(self, *, limit: int = 50) -> tuple[Reply, ...]:
+        """Go on with turns that a program left open when it went away, and those whose last decision has been made.
+
+        Gives their replies. Conversations that another driver is at work on are passed over.
+        """
+        replies: tuple[Reply, ...] = ()
+        for summary in await self.journal.unfinished(now=self.agent.now(), limit=limit):
+            conversation = await self.conversation(summary.id, principal=summary.principal)
+            with contextlib.suppress(ConversationBusyError):
+                replies += (await conversation.resume(),)
+        return replies
 
     async def list(self, *, principal: Principal | None = None, limit: int = 50, offset: int = 0) -> list[Summary]:
         """The journal's conversations, the newest change first; `principal` narrows to that one's own."""

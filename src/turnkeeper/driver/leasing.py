@@ -18,6 +18,8 @@ __all__ = ("LEASE_SECONDS", "Hold", "held", "new_holder")
 LEASE_SECONDS = 30.0
 """How long a lease lasts without being renewed: the wait before another machine takes over from a dead one."""
 RENEW_SECONDS = LEASE_SECONDS / 3
+WAIT_SECONDS = 0.1
+"""How often a lease that is waited for is asked for."""
 
 
 def new_holder() -> str:
@@ -40,10 +42,20 @@ class Hold:
 
 @asynccontextmanager
 async def held(
-    journal: Journal, conversation_id: str, *, holder: str, clock: Callable[[], float]
+    journal: Journal, conversation_id: str, *, holder: str, clock: Callable[[], float], wait: bool = False
 ) -> AsyncIterator[Hold]:
-    """Hold the lease while the block runs. ConversationBusyError if another has it, or takes it over meanwhile."""
-    hold = Hold(await _acquire(journal, conversation_id, holder=holder, clock=clock))
+    """Hold the lease while the block runs. ConversationBusyError if another has it, or takes it over meanwhile.
+
+    With `wait` the lease is waited for as long as it takes.
+    """
+    while True:
+        try:
+            hold = Hold(await _acquire(journal, conversation_id, holder=holder, clock=clock))
+            break
+        except ConversationBusyError:
+            if not wait:
+                raise
+        await anyio.sleep(WAIT_SECONDS)
     work = anyio.CancelScope()
 
     async def keep() -> None:

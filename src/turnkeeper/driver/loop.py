@@ -19,9 +19,11 @@ from turnkeeper.core.events import (
     RequestFailed,
     RequestStarted,
     TurnEnded,
+    TurnParked,
     TurnWarned,
+    TurnWoken,
 )
-from turnkeeper.core.machine import TIME_IS_UP, EndTurn, Phase, RunCalls, SendRequest, Wait, decide
+from turnkeeper.core.machine import TIME_IS_UP, EndTurn, Park, Phase, RunCalls, SendRequest, Wait, decide
 from turnkeeper.core.replies import Action, Shape, judge
 from turnkeeper.core.retries import RetryPolicy, wait_before_retry
 from turnkeeper.core.tool_choice import choice_for_request
@@ -90,7 +92,9 @@ class Loop:
                 elif isinstance(decision, RunCalls):
                     await self._runner.run(decision, self._last_blocks())
                 elif isinstance(decision, EndTurn):
-                    await self._end(decision)
+                    await self._close(TurnEnded(at=plan.clock(), status=decision.status, reason=decision.reason))
+                elif isinstance(decision, Park):
+                    await self._close(TurnParked(at=plan.clock(), status=decision.status))
                 elif isinstance(decision, Wait):
                     await recorder.flush()
                     return self._error
@@ -103,16 +107,16 @@ class Loop:
                 return event.blocks
         raise AssertionError("calls without a reply")
 
-    async def _end(self, decision: EndTurn) -> None:
+    async def _close(self, event: TurnEnded | TurnParked) -> None:
         recorder = self._recorder
-        recorder.stage(TurnEnded(at=self._plan.clock(), status=decision.status, reason=decision.reason))
+        recorder.stage(event)
         turn = recorder.state.turn
         assert turn is not None
         await recorder.flush()
         await recorder.tell(
             TurnEndedUpdate(
-                status=decision.status,
-                reason=decision.reason,
+                status=TurnStatus(event.status),
+                reason=event.reason if isinstance(event, TurnEnded) else "",
                 text=final_text(recorder),
                 usage=turn.usage,
                 cost=turn.cost if turn.priced else None,
@@ -272,6 +276,8 @@ def close_open_turn(recorder: Recorder, *, at: float, reason: str) -> None:
         recorder.stage(
             CallFinished(at=at, call_id=call.id, state="cancelled", content=encode(for_cancelled(call)), is_error=True)
         )
+    if recorder.state.phase is Phase.PARKED:
+        recorder.stage(TurnWoken(at=at))
     closing = recorder.state.turn
     if recorder.state.phase is Phase.CLOSING and closing is not None and closing.status is not None:
         recorder.stage(TurnEnded(at=at, status=closing.status, reason=closing.reason))

@@ -6,7 +6,8 @@ belong to it. Effects start after a flush, never after a mere stage.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 
 import anyio
 
@@ -14,7 +15,7 @@ from turnkeeper.core.events import Event
 from turnkeeper.core.history import History
 from turnkeeper.core.machine import State, advance
 from turnkeeper.errors import JournalError
-from turnkeeper.journal.port import Journal
+from turnkeeper.journal.port import Journal, Transaction
 from turnkeeper.updates import Update
 
 __all__ = ("Recorder",)
@@ -98,6 +99,24 @@ class Recorder:
             async with self._flushing:
                 if self.broken is None:
                     await self._write()
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Transaction]:
+        """A transaction in the journal's database; what others stage meanwhile is written after it."""
+        async with self._flushing:
+            with anyio.CancelScope(shield=True):
+                await self._write()
+            async with self._journal.transaction(self._conversation_id, token=self.token) as opened:
+                yield opened
+
+    async def commit(self, opened: Transaction) -> None:
+        """Commit the tool's writes together with everything staged."""
+        staged, self._staged = self._staged, []
+        try:
+            self.last = await opened.commit(staged, after=self.last)
+        except JournalError as error:
+            self.broken = error
+            raise
 
     async def tell(self, *updates: Update) -> None:
         """Pass on the updates of flushed events, and these."""

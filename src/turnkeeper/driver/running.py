@@ -1,41 +1,41 @@
-"""The calls of one reply: checked, started, run beside each other, each with exactly one result."""
+"""The calls of one reply: checked, approved where needed, started, run beside each other, each with one result."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import anyio
 
-from turnkeeper.core.answers import CALL_LIMIT, OUTCOME_UNKNOWN, invalid_input, unknown_tool
+from turnkeeper.core.answers import CALL_LIMIT, UNDONE
+from turnkeeper.core.approvals import edited_note
 from turnkeeper.core.calls import Call, CallState
-from turnkeeper.core.events import CallFinished, CallRejected, CallStarted
+from turnkeeper.core.events import CallFinished, CallRejected, CallStarted, CallUnresolved
 from turnkeeper.core.machine import RunCalls
+from turnkeeper.driver.preparing import Preparer, Ready, Rejection
 from turnkeeper.driver.recorder import Recorder
-from turnkeeper.errors import ArgumentsRejectedError
-from turnkeeper.tools import Outcome, Registry, Tool, ToolContext, check_arguments, run_call
-from turnkeeper.types import Principal
+from turnkeeper.driver.recovery import RERUN, NotHappenedError, ask_the_world
+from turnkeeper.tools import Outcome, ToolContext, run_call
+from turnkeeper.types import Block, Principal
 from turnkeeper.updates import CallFinished as CallFinishedUpdate
 from turnkeeper.updates import CallStarted as CallStartedUpdate
 from turnkeeper.updates import ToolProgress
-from turnkeeper.wire.json import decode, encode
+from turnkeeper.wire.json import encode
 
-__all__ = ("CallRunner",)
+__all__ = ("CallRunner", "Surroundings")
 
 OnProgress = Callable[[str, float | None], None]
 
-RERUN = frozenset({"read", "idempotent"})
-"""Effects that may be run again after a stop in the middle."""
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What every call of a conversation is told about it."""
 
-@dataclass(frozen=True, slots=True)
-class _Ready:
-    call: Call
-    tool: Tool
-    arguments: Mapping[str, Any]
-    input: Any
+    conversation_id: str
+    principal: Principal | None
+    injected: Mapping[str, Any]
 
 
 class CallRunner:
@@ -44,34 +44,39 @@ class CallRunner:
     def __init__(
         self,
         *,
-        registry: Registry,
+        preparer: Preparer,
         recorder: Recorder,
-        conversation_id: str,
-        principal: Principal | None,
-        injected: Mapping[str, Any],
+        surroundings: Surroundings,
         clock: Callable[[], float],
         most_at_once: int | None,
     ) -> None:
-        self._registry = registry
+        self._preparer = preparer
         self._recorder = recorder
-        self._conversation_id = conversation_id
-        self._principal = principal
-        self._injected = injected
+        self._about = surroundings
         self._clock = clock
         self._most_at_once = most_at_once
 
     async def run(self, decision: RunCalls, blocks: Sequence[str]) -> None:
-        """Bring every call of the decision to its end. `blocks` are the reply's blocks, for the inputs."""
+        """Bring every call of the decision to its end, or to where a person is needed.
+
+        `blocks` are the reply's blocks, for the inputs.
+        """
         for call in decision.over:
-            self._reject(call, "limit_reached", CALL_LIMIT)
-        ready: list[_Ready] = []
+            self._reject(call, Rejection("limit_reached", CALL_LIMIT))
+        ready: list[Ready] = []
         for call in decision.calls:
-            if call.state is CallState.STARTED and call.effect not in RERUN:
-                self._finish_unknown(call)
-            elif (one := self._checked(call, blocks)) is not None:
-                ready.append(one)
-        chain = [one for one in ready if not _beside_others(one.tool)]
-        free = [one for one in ready if _beside_others(one.tool)]
+            prepared = self._preparer.prepare(call, blocks)
+            if isinstance(prepared, Rejection):
+                self._settle_unprepared(call, prepared)
+            elif call.state is CallState.STARTED and call.effect not in RERUN:
+                if await self._may_run_again(prepared):
+                    ready.append(prepared)
+            elif request := self._preparer.approval_for(prepared):
+                self._recorder.stage(request, *self._preparer.updates_for(request, prepared))
+            else:
+                ready.append(prepared)
+        chain = [one for one in ready if not _beside_others(one)]
+        free = [one for one in ready if _beside_others(one)]
         if self._most_at_once == 1:
             chain, free = ready, []
         if len(ready) == 1:
@@ -79,7 +84,7 @@ class CallRunner:
         elif ready:
             await self._run_all(chain, free)
 
-    async def _run_all(self, chain: list[_Ready], free: list[_Ready]) -> None:
+    async def _run_all(self, chain: list[Ready], free: list[Ready]) -> None:
         limiter = anyio.CapacityLimiter(self._most_at_once) if self._most_at_once else None
         if limiter is None:
             # Start them all in one append; the first of the chain goes with them.
@@ -92,7 +97,7 @@ class CallRunner:
             if chain:
                 group.start_soon(self._in_order, chain, limiter)
 
-    async def _in_order(self, chain: list[_Ready], limiter: anyio.CapacityLimiter | None) -> None:
+    async def _in_order(self, chain: list[Ready], limiter: anyio.CapacityLimiter | None) -> None:
         for position, one in enumerate(chain):
             if limiter is None and position == 0:
                 await self._work(one)
@@ -101,49 +106,47 @@ class CallRunner:
             else:
                 await self._limited(one, limiter)
 
-    async def _limited(self, one: _Ready, limiter: anyio.CapacityLimiter | None) -> None:
+    async def _limited(self, one: Ready, limiter: anyio.CapacityLimiter | None) -> None:
         if limiter is None:
             await self._work(one)
             return
         async with limiter:
             await self._run_one(one)
 
-    async def _run_one(self, one: _Ready) -> None:
+    async def _run_one(self, one: Ready) -> None:
         self._start(one)
         await self._recorder.flush()
         await self._work(one)
 
-    def _checked(self, call: Call, blocks: Sequence[str]) -> _Ready | None:
-        tool = self._registry.get(call.name)
-        if tool is None:
-            self._reject(call, "unknown_tool", unknown_tool(call.name, self._registry.names))
-            return None
-        if call.invalid_input is not None:
-            self._reject(call, "bad_arguments", invalid_input(call.invalid_input))
-            return None
-        given = decode(blocks[call.index]).get("input")
-        try:
-            arguments = check_arguments(tool, given)
-        except ArgumentsRejectedError as error:
-            self._reject(call, "bad_arguments", str(error))
-            return None
-        return _Ready(call, tool, arguments, given)
+    def _settle_unprepared(self, call: Call, rejection: Rejection) -> None:
+        """A call that can't be run (any more): refuse it, or, if it was started once, leave it to a person."""
+        if call.state is CallState.STARTED:
+            self._recorder.stage(CallUnresolved(at=self._clock(), call_id=call.id))
+        else:
+            self._reject(call, rejection)
 
-    def _reject(self, call: Call, reason: str, text: str) -> None:
-        event = CallRejected(at=self._clock(), call_id=call.id, reason=reason, content=encode(text))
-        self._recorder.stage(event, _update(call, "rejected", text, is_error=True))
+    async def _may_run_again(self, one: Ready) -> bool:
+        """A started call found after a stop: ask the world where the tool can, else leave it to a person."""
+        found: str | list[Block] | None = None
+        if one.tool.effect == "reconcile":
+            try:
+                found = await ask_the_world(one.tool, one.arguments, self._context(one.call, None, None))
+            except NotHappenedError:
+                return True
+        if found is None:
+            self._recorder.stage(CallUnresolved(at=self._clock(), call_id=one.call.id))
+        else:
+            self._finish(one, Outcome(state="succeeded", content=found, is_error=False))
+        return False
 
-    def _finish_unknown(self, call: Call) -> None:
-        event = CallFinished(
-            at=self._clock(),
-            call_id=call.id,
-            state="outcome_unknown",
-            content=encode(OUTCOME_UNKNOWN),
-            is_error=True,
+    def _reject(self, call: Call, rejection: Rejection) -> None:
+        event = CallRejected(at=self._clock(), call_id=call.id, reason=rejection.reason, content=encode(rejection.text))
+        update = CallFinishedUpdate(
+            call_id=call.id, name=call.name, outcome="rejected", is_error=True, content=rejection.text, seconds=0.0
         )
-        self._recorder.stage(event, _update(call, "outcome_unknown", OUTCOME_UNKNOWN, is_error=True))
+        self._recorder.stage(event, update)
 
-    def _start(self, one: _Ready) -> None:
+    def _start(self, one: Ready) -> None:
         event = CallStarted(
             at=self._clock(),
             call_id=one.call.id,
@@ -151,44 +154,79 @@ class CallRunner:
             effect=one.tool.effect,
             key=self._key(one.call),
         )
-        update = CallStartedUpdate(call_id=one.call.id, name=one.call.name, input=one.input)
-        self._recorder.stage(event, update)
+        self._recorder.stage(event, CallStartedUpdate(call_id=one.call.id, name=one.call.name, input=one.input))
 
     def _key(self, call: Call) -> str:
-        return f"{self._conversation_id}:{call.id}"
+        return f"{self._about.conversation_id}:{call.id}"
 
-    async def _work(self, one: _Ready) -> None:
-        if self._recorder.emit is None:
-            outcome = await run_call(one.tool, one.arguments, self._context(one.call, None))
-        else:
-            outcome = await self._with_progress(one)
-        event = CallFinished(
-            at=self._clock(),
-            call_id=one.call.id,
-            state=outcome.state,
-            content=encode(outcome.content),
-            is_error=outcome.is_error,
-            seconds=outcome.seconds,
-            error_id=outcome.error_id,
-        )
-        update = _update(one.call, outcome.state, outcome.content, is_error=outcome.is_error, seconds=outcome.seconds)
-        self._recorder.stage(event, update)
+    async def _work(self, one: Ready) -> None:
+        if one.tool.effect == "transactional":
+            await self._in_transaction(one)
+            return
+        self._finish(one, await self._outcome(one, None))
         turn = self._recorder.state.turn
         # The last result of a reply becomes durable together with the request that carries it.
         if turn is not None and turn.open_calls:
             await self._recorder.flush()
 
-    def _context(self, call: Call, on_progress: OnProgress | None) -> ToolContext:
+    async def _in_transaction(self, one: Ready) -> None:
+        """The tool's writes and the call's result are committed together, or, if it fails, only the result is."""
+        outcome: Outcome | None = None
+        async with self._recorder.transaction() as opened:
+            try:
+                outcome = await self._outcome(one, opened.connection)
+            finally:
+                if outcome is None or outcome.state == "timed_out":
+                    opened.abandon()
+            if outcome.state == "timed_out":
+                outcome = replace(outcome, content=UNDONE)
+            if outcome.state == "succeeded":
+                self._finish(one, outcome)
+                await self._recorder.commit(opened)
+        if outcome.state != "succeeded":
+            self._finish(one, outcome)
+        await self._recorder.flush()
+
+    async def _outcome(self, one: Ready, connection: Any) -> Outcome:
+        if self._recorder.emit is None:
+            return await run_call(one.tool, one.arguments, self._context(one.call, connection, None))
+        return await self._with_progress(one, connection)
+
+    def _finish(self, one: Ready, outcome: Outcome) -> None:
+        content = outcome.content
+        if one.call.edited_input is not None:
+            content = _with_note(edited_note(one.call.edited_input), content)
+        event = CallFinished(
+            at=self._clock(),
+            call_id=one.call.id,
+            state=outcome.state,
+            content=encode(content),
+            is_error=outcome.is_error,
+            seconds=outcome.seconds,
+            error_id=outcome.error_id,
+        )
+        update = CallFinishedUpdate(
+            call_id=one.call.id,
+            name=one.call.name,
+            outcome=outcome.state,
+            is_error=outcome.is_error,
+            content=content,
+            seconds=outcome.seconds,
+        )
+        self._recorder.stage(event, update)
+
+    def _context(self, call: Call, connection: Any, on_progress: OnProgress | None) -> ToolContext:
         return ToolContext(
-            principal=self._principal,
-            conversation_id=self._conversation_id,
+            principal=self._about.principal,
+            conversation_id=self._about.conversation_id,
             call_id=call.id,
             key=self._key(call),
-            injected=self._injected,
+            injected=self._about.injected,
+            connection=connection,
             on_progress=on_progress,
         )
 
-    async def _with_progress(self, one: _Ready) -> Outcome:
+    async def _with_progress(self, one: Ready, connection: Any) -> Outcome:
         """Run the call while what it reports is passed on."""
         send, receive = anyio.create_memory_object_stream[ToolProgress](math.inf)
 
@@ -201,16 +239,16 @@ class CallRunner:
 
         async with send, receive, anyio.create_task_group() as group:
             group.start_soon(pass_on)
-            outcome = await run_call(one.tool, one.arguments, self._context(one.call, report))
+            outcome = await run_call(one.tool, one.arguments, self._context(one.call, connection, report))
             send.close()
         return outcome
 
 
-def _beside_others(tool: Tool) -> bool:
-    return tool.parallel and tool.effect != "transactional"
+def _beside_others(one: Ready) -> bool:
+    return bool(one.tool.parallel) and one.tool.effect != "transactional"
 
 
-def _update(call: Call, outcome: str, content: Any, *, is_error: bool, seconds: float = 0.0) -> CallFinishedUpdate:
-    return CallFinishedUpdate(
-        call_id=call.id, name=call.name, outcome=outcome, is_error=is_error, content=content, seconds=seconds
-    )
+def _with_note(note: str, content: str | list[Block]) -> str | list[Block]:
+    if isinstance(content, str):
+        return f"{note}\n{content}"
+    return [{"type": "text", "text": note}, *content]

@@ -104,6 +104,55 @@ class Database:
                 ) from None
         raise AssertionError("the second run returns or raises")
 
+    def begin(self, doing: str) -> sa.Connection:
+        """Open a transaction that writes and leave it open, for `finish` or `undo` to end; also from other threads."""
+        if self._closed:
+            raise JournalError(f"The journal {shown(self.url)} could not {doing}: it is closed")
+        if self._writing is not None and not self._writing.acquire(timeout=self._patience):
+            raise JournalLockedError(
+                f"The journal {shown(self.url)} could not {doing}: other writers were before it for "
+                f"{self._patience:g} seconds. Try again; nothing was written"
+            )
+        connection: sa.Connection | None = None
+        try:
+            connection = self._writer.connect()
+            connection.begin()
+        except BaseException as error:
+            if connection is not None:
+                connection.close()
+            self._done_writing()
+            if isinstance(error, sa.exc.DBAPIError):
+                raise meaning(self.url, doing, error) from None
+            raise
+        return connection
+
+    def finish(self, connection: sa.Connection, work: Callable[[sa.Connection], _T], doing: str) -> _T:
+        """Run `work` in the transaction that `begin` opened, and commit it; durable on return."""
+        try:
+            with connection:
+                result = work(connection)
+                connection.commit()
+                return result
+        except sa.exc.DBAPIError as error:
+            raise meaning(self.url, doing, error) from None
+        finally:
+            self._done_writing()
+
+    def undo(self, connection: sa.Connection, *, still_used: bool) -> None:
+        """Roll back what `begin` opened. `still_used`: a thread left behind may use the connection: it is closed."""
+        try:
+            with contextlib.suppress(sa.exc.DBAPIError), connection:
+                if still_used:
+                    connection.invalidate()
+                else:
+                    connection.rollback()
+        finally:
+            self._done_writing()
+
+    def _done_writing(self) -> None:
+        if self._writing is not None:
+            self._writing.release()
+
     def keep_a_log(self) -> None:
         """Switch a SQLite file to write-ahead logging, for good: readers and a writer don't shut each other out."""
         if self.kind != "sqlite":

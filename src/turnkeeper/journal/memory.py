@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 
 from turnkeeper.core.events import Event
-from turnkeeper.errors import ConversationBusyError, UnknownConversationError
+from turnkeeper.errors import ConversationBusyError, JournalError, UnknownConversationError
 from turnkeeper.journal.carrying import to_lines, whole_export
 from turnkeeper.journal.chain import Row, problems_of, rows_of
 from turnkeeper.journal.errors import ConversationExistsError
 from turnkeeper.journal.ids import checked_id, storable
-from turnkeeper.journal.port import Erasure, Lease, Problem, Summary
-from turnkeeper.journal.summaries import summarised
+from turnkeeper.journal.port import Erasure, Lease, Problem, Summary, Transaction
+from turnkeeper.journal.summaries import WAITING, summarised
 from turnkeeper.types import Principal
 
 __all__ = ("MemoryJournal",)
@@ -56,6 +57,24 @@ class MemoryJournal:
             kept.tokens.extend([token] * len(events))
             self._kept[conversation_id] = kept
         return len(kept.events)
+
+    @property
+    def transactional(self) -> bool:
+        """Never: there is no database."""
+        return False
+
+    def transaction(self, conversation_id: str, *, token: int | None) -> AbstractAsyncContextManager[Transaction]:
+        """See `Journal.transaction`: refused."""
+        del token
+        raise JournalError(
+            f"conversation {conversation_id!r} is kept in memory, where there is no database to write in"
+        )
+
+    async def waiting(self, *, limit: int = 50, offset: int = 0) -> list[Summary]:
+        """See `Journal.waiting`."""
+        found = [one for one in self._summaries() if one.status in WAITING]
+        found.sort(key=lambda one: (one.updated_at, one.id))
+        return found[offset : offset + limit]
 
     async def read(self, conversation_id: str, *, after: int = 0) -> list[Event]:
         """See `Journal.read`."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from turnkeeper.core.events import Event
 from turnkeeper.types import Principal
 
-__all__ = ("Erasure", "Journal", "Lease", "Problem", "Summary")
+__all__ = ("Erasure", "Journal", "Lease", "Problem", "Summary", "Transaction")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +66,23 @@ class Problem:
     message: str
 
 
+class Transaction(Protocol):
+    """A transaction of the journal's own database, open for a tool's writes."""
+
+    @property
+    def connection(self) -> Any:
+        """The SQLAlchemy connection; what is written through it is committed by `commit` or not at all."""
+        ...
+
+    async def commit(self, events: Sequence[Event], *, after: int) -> int:
+        """Append the events and commit them together with what was written; errors as for `Journal.append`."""
+        ...
+
+    def abandon(self) -> None:
+        """Say that something left behind may still use the connection: it is closed on leaving, not reused."""
+        ...
+
+
 class Journal(Protocol):
     """The port. Three implementations, one contract suite.
 
@@ -83,6 +101,18 @@ class Journal(Protocol):
         """
         ...
 
+    @property
+    def transactional(self) -> bool:
+        """Whether tools can write in the journal's own database (`transaction`)."""
+        ...
+
+    def transaction(self, conversation_id: str, *, token: int | None) -> AbstractAsyncContextManager[Transaction]:
+        """A transaction for a tool's writes; leaving it without `commit` rolls everything back.
+
+        JournalError where the journal has no database.
+        """
+        ...
+
     async def read(self, conversation_id: str, *, after: int = 0) -> list[Event]:
         """The events behind number `after`, in order; an empty list for a conversation that isn't there.
 
@@ -98,6 +128,10 @@ class Journal(Protocol):
 
     async def unfinished(self, *, now: float, limit: int = 50) -> list[Summary]:
         """Conversations whose turn is open while no lease holds them, the longest untouched first: to be recovered."""
+        ...
+
+    async def waiting(self, *, limit: int = 50, offset: int = 0) -> list[Summary]:
+        """Conversations whose turn waits for a person (`awaiting_approval`, `awaiting_resolution`), longest first."""
         ...
 
     async def acquire(self, conversation_id: str, *, holder: str, seconds: float, now: float) -> Lease:

@@ -16,6 +16,7 @@ VERSION_TABLE = "turnkeeper_version"
 VERSIONS = {
     "0001": "conversations, events",
     "0002": "erasures",
+    "0003": "an index of the turns that wait for a person",
 }
 """Every schema version there ever was, oldest first, with what it brought."""
 
@@ -63,6 +64,14 @@ sa.Index("turnkeeper_conversations_principal", conversations.c.principal_kind, c
 # Small at all times: only conversations in the middle of a turn are in it.
 _open = sa.and_(conversations.c.status.is_(None), conversations.c.turns > sa.literal_column("0"))
 sa.Index("turnkeeper_conversations_open", conversations.c.id, sqlite_where=_open, postgresql_where=_open)
+_waiting = sa.text("status IN ('awaiting_approval', 'awaiting_resolution')")
+sa.Index(
+    "turnkeeper_conversations_waiting",
+    conversations.c.updated_at,
+    conversations.c.id,
+    sqlite_where=_waiting,
+    postgresql_where=_waiting,
+)
 
 events = sa.Table(
     "turnkeeper_events",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import TypeVar
 
+import sqlalchemy as sa
 from anyio import CancelScope, CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
 
@@ -17,7 +19,7 @@ from turnkeeper.journal.database import Database
 from turnkeeper.journal.errors import JournalDamagedError
 from turnkeeper.journal.ids import checked_id
 from turnkeeper.journal.migration import bring_up_to_date
-from turnkeeper.journal.port import Erasure, Lease, Problem, Summary
+from turnkeeper.journal.port import Erasure, Lease, Problem, Summary, Transaction
 from turnkeeper.journal.summaries import summarised
 from turnkeeper.journal.urls import prepared, shown
 from turnkeeper.types import Principal
@@ -68,6 +70,33 @@ class SQLJournal:
                     connection, again, conversation_id, events, after=after, token=token
                 ),
                 f"append to conversation {conversation_id!r}",
+            )
+        )
+
+    @property
+    def transactional(self) -> bool:
+        """Always."""
+        return True
+
+    @asynccontextmanager
+    async def transaction(self, conversation_id: str, *, token: int | None) -> AsyncIterator[Transaction]:
+        """See `Journal.transaction`."""
+        checked_id(conversation_id)
+        doing = f"begin a transaction for conversation {conversation_id!r}"
+        with CancelScope(shield=True):
+            connection = await _in_thread(lambda: self._database.begin(doing))
+        opened = _Transaction(self._database, connection, conversation_id, token)
+        try:
+            yield opened
+        finally:
+            with CancelScope(shield=True):
+                await opened.leave()
+
+    async def waiting(self, *, limit: int = 50, offset: int = 0) -> list[Summary]:
+        """See `Journal.waiting`."""
+        return await _in_thread(
+            lambda: self._database.read(
+                lambda connection, _: store.list_waiting(connection, limit, offset), "list the waiting turns"
             )
         )
 
@@ -205,6 +234,35 @@ class SQLJournal:
         if found is None:
             raise UnknownConversationError(f"no conversation {conversation_id!r} is in this journal")
         return found
+
+
+class _Transaction:
+    """See `port.Transaction`."""
+
+    def __init__(self, database: Database, connection: sa.Connection, conversation_id: str, token: int | None) -> None:
+        self._database = database
+        self._conversation_id = conversation_id
+        self._token = token
+        self._open = True
+        self._still_used = False
+        self.connection = connection
+
+    async def commit(self, events: Sequence[Event], *, after: int) -> int:
+        self._open = False
+
+        def append(connection: sa.Connection) -> int:
+            return store.append(connection, False, self._conversation_id, events, after=after, token=self._token)
+
+        doing = f"commit for conversation {self._conversation_id!r}"
+        return await _in_thread(lambda: self._database.finish(self.connection, append, doing))
+
+    def abandon(self) -> None:
+        self._still_used = True
+
+    async def leave(self) -> None:
+        if self._open:
+            self._open = False
+            await _in_thread(lambda: self._database.undo(self.connection, still_used=self._still_used))
 
 
 async def _in_thread(function: Callable[[], _T]) -> _T:

@@ -107,6 +107,13 @@ UNFINISHED = (
     .limit(_limit)
 )
 
+WAITING = (
+    LISTING.where(sa.text("status IN ('awaiting_approval', 'awaiting_resolution')"))
+    .order_by(_c.updated_at, _c.id)
+    .limit(_limit)
+    .offset(_offset)
+)
+
 EMPTY = {"last_seq": 0, "turns": 0, "title": "", "lease_token": 0}
 """A conversation that has not begun."""
 

@@ -32,6 +32,7 @@ __all__ = (
     "list_conversations",
     "list_erasures",
     "list_unfinished",
+    "list_waiting",
     "release",
     "renew",
     "stored",
@@ -173,6 +174,11 @@ def list_conversations(
 def list_unfinished(connection: sa.Connection, now: float, limit: int) -> list[Summary]:
     """Those in the middle of a turn that nobody drives."""
     return [_summary(row) for row in connection.execute(sql.UNFINISHED, {"now": now, "limit_": limit})]
+
+
+def list_waiting(connection: sa.Connection, limit: int, offset: int) -> list[Summary]:
+    """Those whose turn waits for a person, the longest first."""
+    return [_summary(row) for row in connection.execute(sql.WAITING, {"limit_": limit, "offset_": offset})]
 
 
 def _of(principal: Principal) -> tuple[sa.ColumnElement[bool], sa.ColumnElement[bool]]:

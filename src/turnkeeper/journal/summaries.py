@@ -5,13 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from turnkeeper.core.events import ConversationStarted, Event, TurnEnded, TurnResumed, TurnStarted
+from turnkeeper.core.events import (
+    ConversationStarted,
+    Event,
+    TurnEnded,
+    TurnParked,
+    TurnResumed,
+    TurnStarted,
+    TurnWoken,
+)
 from turnkeeper.journal.ids import storable
 from turnkeeper.journal.port import Summary
 from turnkeeper.journal.titles import title_of
 from turnkeeper.types import Principal
 
-__all__ = ("Change", "change_of", "summarised")
+__all__ = ("WAITING", "Change", "change_of", "summarised")
+
+WAITING = frozenset({"awaiting_approval", "awaiting_resolution"})
+"""Statuses of a turn that waits for a person."""
+_MOVING = TurnStarted | TurnResumed | TurnParked | TurnWoken | TurnEnded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,14 +43,14 @@ def change_of(events: Sequence[Event], *, titled: bool = False) -> Change:
     """Read the events' part of the summary; `titled` saves looking for a title. There is at least one event."""
     first = events[0]
     principal = first.principal if isinstance(first, ConversationStarted) else None
-    last = next((e for e in reversed(events) if isinstance(e, TurnStarted | TurnResumed | TurnEnded)), None)
+    last = next((e for e in reversed(events) if isinstance(e, _MOVING)), None)
     return Change(
         principal=Principal(**{name: storable(value) for name, value in principal.items()}) if principal else None,
         first_at=float(first.at),
         last_at=float(events[-1].at),
         turns=sum(isinstance(e, TurnStarted) for e in events),
         moved=last is not None,
-        status=last.status if isinstance(last, TurnEnded) else None,
+        status=last.status if isinstance(last, TurnEnded | TurnParked) else None,
         title="" if titled else title_of(events),
     )
 

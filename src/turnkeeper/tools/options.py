@@ -12,7 +12,7 @@ from typing import Any, TypedDict
 
 from turnkeeper.errors import ToolDefinitionError
 from turnkeeper.tools.results import RESULT_LIMIT
-from turnkeeper.types import Effect
+from turnkeeper.types import LEVELS, Effect
 
 __all__ = (
     "NAME_PATTERN",
@@ -107,6 +107,13 @@ def check_options(options: Options, where: str) -> None:
         )
     if options.concurrency is not None and options.concurrency < 1:
         raise ToolDefinitionError(f"{where}: concurrency is 1 or more, or None; not {options.concurrency}")
+    if not (options.approval in (None, "never", "always") or callable(options.approval)):
+        raise ToolDefinitionError(
+            f"{where}: approval is 'never', 'always' or a function of (arguments, principal, conversation id), not "
+            f"{options.approval!r}"
+        )
+    if options.requires not in (None, *LEVELS):
+        raise ToolDefinitionError(f"{where}: requires is one of {', '.join(LEVELS)}, not {options.requires!r}")
     if options.result_limit < _SMALLEST_RESULT:
         raise ToolDefinitionError(f"{where}: result_limit is {_SMALLEST_RESULT} characters or more")
     if (options.effect == "reconcile") != (options.reconcile is not None):

@@ -1,0 +1,44 @@
+"""Approvals as facts: what a decision is bound to, and the texts that the model reads of it."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from turnkeeper.wire.json import decode, encode
+
+__all__ = ("approval_id", "denied_text", "digest_of", "edited_note", "expired_text")
+
+
+def digest_of(conversation_id: str, call_id: str, tool: str, given: str) -> str:
+    """What a decision holds for: this call, of this tool, with exactly these arguments (JSON text, in any spelling)."""
+    arguments = _ordered(decode(given))
+    return hashlib.sha256(encode([conversation_id, call_id, tool, arguments]).encode()).hexdigest()
+
+
+def _ordered(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _ordered(value[key]) for key in sorted(value)}
+    if isinstance(value, list):
+        return [_ordered(item) for item in value]
+    return value
+
+
+def approval_id(conversation_id: str, call_id: str) -> str:
+    """The id of the approval of a call; a call has one at most."""
+    return "apr_" + hashlib.sha256(encode([conversation_id, call_id]).encode()).hexdigest()[:20]
+
+
+def denied_text(reason: str) -> str:
+    """What the model reads of a call that a person refused."""
+    return "Not run: a person refused this call." + (f" Reason: {reason}" if reason.strip() else "")
+
+
+def expired_text() -> str:
+    """What the model reads of a call that nobody decided on in time."""
+    return "Not run: this call needed a person's approval and got none in time."
+
+
+def edited_note(given: str) -> str:
+    """What stands before the result of a call that a person changed."""
+    return f"A person changed the arguments of this call before it ran. It ran with: {given}"

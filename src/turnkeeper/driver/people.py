@@ -1,0 +1,336 @@
+"""What people decide: approvals of calls, and the outcome of calls that nobody knows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from turnkeeper.core.approvals import denied_text, digest_of, expired_text
+from turnkeeper.core.calls import Call, CallState
+from turnkeeper.core.events import (
+    ApprovalDecided,
+    ApprovalRequested,
+    CallResolved,
+    CallStarted,
+    Event,
+    TurnWoken,
+)
+from turnkeeper.core.machine import Phase
+from turnkeeper.driver.leasing import held, new_holder
+from turnkeeper.driver.recorder import Recorder
+from turnkeeper.errors import (
+    ApprovalDecidedError,
+    ApprovalExpiredError,
+    ApprovalRefusedError,
+    ArgumentsRejectedError,
+    InputError,
+    UnknownApprovalError,
+)
+from turnkeeper.journal.port import Journal
+from turnkeeper.tools import Registry, check_arguments, render_result
+from turnkeeper.types import Principal
+from turnkeeper.wire.json import decode, encode
+
+if TYPE_CHECKING:
+    from turnkeeper.driver.agent import Agent
+
+__all__ = ("Approval", "Approvals", "Outcomes", "UnknownOutcome", "expire", "may_decide")
+
+MayDecide = Callable[[Principal, "Approval"], bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approval:
+    """A call that waits for a decision. `input` is what the model gave; times are seconds since 1970."""
+
+    id: str
+    conversation_id: str
+    call_id: str
+    tool: str
+    input: Any
+    digest: str
+    policy: str
+    requested_at: float
+    expires_at: float
+    requester: Principal | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownOutcome:
+    """A call that was under way when its program stopped. `started_at` in seconds since 1970."""
+
+    conversation_id: str
+    call_id: str
+    tool: str
+    key: str
+    started_at: float
+
+
+def may_decide(who: Principal, approval: Approval) -> bool:
+    """The rule where an agent brings none: staff decides."""
+    del approval
+    return who.kind == "staff"
+
+
+class _Desk:
+    """What approvals and outcomes share: finding a parked conversation, and adding a decision under the lease."""
+
+    def __init__(self, agent: Agent, journal: Journal) -> None:
+        self._agent = agent
+        self._journal = journal
+
+    def _now(self) -> float:
+        return self._agent.now()
+
+    async def _parked(self, conversation_id: str | None) -> list[tuple[str, Recorder, list[Event]]]:
+        """The conversations that wait for someone (or the one), with the events of their open turn."""
+        if conversation_id is not None:
+            names = [conversation_id]
+        else:
+            names = []
+            while page := await self._journal.waiting(limit=200, offset=len(names)):
+                names += [summary.id for summary in page]
+        found = []
+        for name in names:
+            recorder = Recorder(self._journal, name)
+            await recorder.load()
+            if recorder.state.phase is Phase.PARKED:
+                found.append((name, recorder, recorder.turn_events))
+        return found
+
+    async def _decide(self, conversation_id: str, decide: Callable[[Recorder], Event]) -> None:
+        recorder = Recorder(self._journal, conversation_id)
+        async with held(self._journal, conversation_id, holder=new_holder(), clock=self._now) as hold:
+            recorder.token = hold.token
+            await recorder.load()
+            recorder.stage(decide(recorder))
+            wake(recorder, self._now())
+            await recorder.save()
+
+
+def wake(recorder: Recorder, now: float) -> bool:
+    """Let the turn go on if nobody is waited for any more."""
+    turn = recorder.state.turn
+    if recorder.state.phase is not Phase.PARKED or turn is None or any(call.is_waiting for call in turn.calls):
+        return False
+    recorder.stage(TurnWoken(at=now))
+    return True
+
+
+def expire(recorder: Recorder, now: float) -> None:
+    """Stage the expiry of approvals whose time is over: they count as denied."""
+    turn = recorder.state.turn
+    if turn is None or recorder.state.phase is not Phase.PARKED:
+        return
+    for call in turn.calls:
+        due = call.state is CallState.AWAITING_APPROVAL and call.expires_at is not None and call.expires_at <= now
+        if due and call.approval_id is not None:
+            recorder.stage(
+                ApprovalDecided(
+                    at=now,
+                    approval_id=call.approval_id,
+                    call_id=call.id,
+                    decision="expired",
+                    content=encode(expired_text()),
+                )
+            )
+
+
+class Approvals(_Desk):
+    """`keeper.approvals`: list what waits, decide. A decision is written down; the turn then goes on with `resume`."""
+
+    def __init__(self, agent: Agent, journal: Journal, registry: Registry, allowed: MayDecide) -> None:
+        super().__init__(agent, journal)
+        self._registry = registry
+        self._allowed = allowed
+
+    async def list(self, conversation_id: str | None = None) -> list[Approval]:
+        """The approvals that wait, the longest first; those of one conversation if it is named."""
+        now = self._now()
+        return [
+            _approval(name, event)
+            for name, recorder, events in await self._parked(conversation_id)
+            for event in events
+            if isinstance(event, ApprovalRequested)
+            and event.expires_at > now
+            and _call(recorder, event.call_id).state is CallState.AWAITING_APPROVAL
+        ]
+
+    async def get(self, approval_id: str) -> Approval:
+        """One that waits. UnknownApprovalError if there is none of that id."""
+        return (await self._find(approval_id))[0]
+
+    async def approve(self, approval_id: str, *, by: Principal, digest: str | None = None) -> Approval:
+        """Let the call run with exactly the arguments that were shown; `digest` makes sure that they were those.
+
+        ApprovalRefusedError for a principal without the right, or the one who asked; ApprovalDecidedError,
+        ApprovalExpiredError, UnknownApprovalError. Nothing changes then.
+        """
+        return await self._settle(approval_id, by, "approved", digest=digest)
+
+    async def deny(self, approval_id: str, *, by: Principal, reason: str = "") -> Approval:
+        """Refuse the call; the model is told so, with the reason."""
+        return await self._settle(approval_id, by, "denied", reason=reason)
+
+    async def edit(self, approval_id: str, *, by: Principal, input: Any, reason: str = "") -> Approval:  # noqa: A002
+        """Let the call run with other arguments: validated now and again when it runs; the model is told both.
+
+        ArgumentsRejectedError says what is wrong with them.
+        """
+        approval = await self.get(approval_id)
+        tool = self._registry.get(approval.tool)
+        if tool is None:
+            raise ArgumentsRejectedError(f"the tool {approval.tool!r} is not offered any more; deny the call instead")
+        check_arguments(tool, input)
+        return await self._settle(approval_id, by, "edited", reason=reason, given=encode(input))
+
+    async def _find(self, approval_id: str) -> tuple[Approval, str]:
+        for name, recorder, events in await self._parked(None):
+            for event in events:
+                if isinstance(event, ApprovalRequested) and event.approval_id == approval_id:
+                    approval = _approval(name, event)
+                    self._open(recorder, approval)
+                    return approval, name
+        raise UnknownApprovalError(f"no approval {approval_id!r} waits in this journal")
+
+    async def _settle(
+        self,
+        approval_id: str,
+        by: Principal,
+        decision: str,
+        *,
+        reason: str = "",
+        digest: str | None = None,
+        given: str | None = None,
+    ) -> Approval:
+        approval, name = await self._find(approval_id)
+        if digest is not None and digest != approval.digest:
+            raise ApprovalRefusedError(f"the digest is not that of approval {approval_id}; look at the arguments again")
+        asked = approval.requester
+        if asked is not None and (asked.kind, asked.id) == (by.kind, by.id):
+            raise ApprovalRefusedError(f"{by.kind} {by.id!r} asked for this call and can't approve it")
+        if not self._allowed(by, approval):
+            raise ApprovalRefusedError(f"{by.kind} {by.id!r} may not decide on {approval.tool}")
+
+        def decide(recorder: Recorder) -> Event:
+            self._open(recorder, approval)
+            kept = approval.digest
+            if given is not None:
+                kept = digest_of(name, approval.call_id, approval.tool, given)
+            return ApprovalDecided(
+                at=self._now(),
+                approval_id=approval_id,
+                call_id=approval.call_id,
+                decision=decision,
+                by={"kind": by.kind, "id": by.id, "level": by.level},
+                reason=reason,
+                digest=None if decision == "denied" else kept,
+                input=given,
+                content=encode(denied_text(reason)) if decision == "denied" else None,
+            )
+
+        await self._decide(name, decide)
+        return approval
+
+    def _open(self, recorder: Recorder, approval: Approval) -> None:
+        if recorder.state.phase is not Phase.PARKED or _call(recorder, approval.call_id).state is not (
+            CallState.AWAITING_APPROVAL
+        ):
+            raise ApprovalDecidedError(f"approval {approval.id} is decided already")
+        if approval.expires_at <= self._now():
+            raise ApprovalExpiredError(f"approval {approval.id} has expired; the call counts as denied")
+
+
+class Outcomes(_Desk):
+    """`keeper.outcomes`: calls whose outcome is unknown; a person looks and says."""
+
+    def __init__(self, agent: Agent, journal: Journal, registry: Registry, allowed: MayDecide) -> None:
+        super().__init__(agent, journal)
+        self._registry = registry
+        self._allowed = allowed
+
+    async def list(self, conversation_id: str | None = None) -> list[UnknownOutcome]:
+        """The calls that wait, the longest first; those of one conversation if it is named."""
+        return [
+            _unknown(name, events, call)
+            for name, recorder, events in await self._parked(conversation_id)
+            for call in (recorder.state.turn.calls if recorder.state.turn is not None else ())
+            if call.state is CallState.OUTCOME_UNKNOWN
+        ]
+
+    async def happened(
+        self, conversation_id: str, call_id: str, *, by: Principal, result: Any = "done", reason: str = ""
+    ) -> None:
+        """The effect happened: `result` (any value that a tool may return) becomes the call's result."""
+        content = encode(render_result(result, limit=100_000))
+        await self._resolve(conversation_id, call_id, by, happened=True, content=content, reason=reason)
+
+    async def did_not_happen(self, conversation_id: str, call_id: str, *, by: Principal, reason: str = "") -> None:
+        """The effect did not happen: the call runs when the turn goes on."""
+        await self._resolve(conversation_id, call_id, by, happened=False, content=None, reason=reason)
+
+    async def _resolve(
+        self, conversation_id: str, call_id: str, by: Principal, *, happened: bool, content: str | None, reason: str
+    ) -> None:
+        def decide(recorder: Recorder) -> Event:
+            turn = recorder.state.turn
+            call = next((one for one in (turn.calls if turn else ()) if one.id == call_id), None)
+            if recorder.state.phase is not Phase.PARKED or call is None or call.state is not CallState.OUTCOME_UNKNOWN:
+                raise InputError(
+                    f"the outcome of call {call_id!r} in conversation {conversation_id!r} is not asked for"
+                )
+            if not self._allowed(by, _as_approval(conversation_id, recorder.turn_events, call)):
+                raise ApprovalRefusedError(f"{by.kind} {by.id!r} may not decide on {call.name}")
+            who = {"kind": by.kind, "id": by.id, "level": by.level}
+            return CallResolved(
+                at=self._now(), call_id=call_id, happened=happened, by=who, content=content, reason=reason
+            )
+
+        await self._decide(conversation_id, decide)
+
+
+def _call(recorder: Recorder, call_id: str) -> Call:
+    turn = recorder.state.turn
+    assert turn is not None
+    return next(call for call in turn.calls if call.id == call_id)
+
+
+def _approval(conversation_id: str, event: ApprovalRequested) -> Approval:
+    return Approval(
+        id=event.approval_id,
+        conversation_id=conversation_id,
+        call_id=event.call_id,
+        tool=event.tool,
+        input=decode(event.input),
+        digest=event.digest,
+        policy=event.policy,
+        requested_at=event.at,
+        expires_at=event.expires_at,
+        requester=Principal(**event.requester) if event.requester else None,
+    )
+
+
+def _unknown(conversation_id: str, events: list[Event], call: Call) -> UnknownOutcome:
+    started = next(e for e in reversed(events) if isinstance(e, CallStarted) and e.call_id == call.id)
+    return UnknownOutcome(
+        conversation_id=conversation_id, call_id=call.id, tool=call.name, key=started.key, started_at=started.at
+    )
+
+
+def _as_approval(conversation_id: str, events: list[Event], call: Call) -> Approval:
+    """An unknown outcome in the form that the rule on who may decide is asked with."""
+    unknown = _unknown(conversation_id, events, call)
+    return Approval(
+        id="",
+        conversation_id=conversation_id,
+        call_id=call.id,
+        tool=call.name,
+        input=None,
+        digest="",
+        policy="outcome unknown",
+        requested_at=unknown.started_at,
+        expires_at=math.inf,
+        requester=None,
+    )

@@ -1,0 +1,48 @@
+"""Which calls need a person: the tool's policy, asked with the very arguments that would run."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from turnkeeper.tools import Tool
+from turnkeeper.types import LEVELS, Principal
+
+__all__ = ("needs_approval", "reaches")
+
+_log = logging.getLogger("turnkeeper")
+
+
+def needs_approval(tool: Tool, arguments: Mapping[str, Any], principal: Principal | None, conversation: str) -> str:
+    """Why the call needs approval, in a few words; empty if it does not.
+
+    `approval=` is None or `"never"`, `"always"`, or a function of (arguments, principal, conversation id) that gives
+    a bool or the reason. A function that fails asks for approval: better one question too many.
+    """
+    policy: str | Callable[..., Any] | None = tool.approval
+    if policy is None or policy == "never":
+        return ""
+    if not callable(policy):
+        return "always"
+    name = getattr(policy, "__name__", "policy")
+    try:
+        found = policy(arguments, principal, conversation)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the call must not run unasked
+        kind = type(error).__name__
+        _log.warning("the approval policy %s of tool %s failed (%s): the call waits", name, tool.name, kind)
+        return f"{name} failed"
+    if isinstance(found, str):
+        return found
+    return name if found else ""
+
+
+def reaches(principal: Principal | None, required: str | None) -> bool:
+    """Whether the principal's level is the required one or a stronger; staff is not asked for levels."""
+    if required is None:
+        return True
+    if principal is None:
+        return False
+    if principal.kind == "staff":
+        return True
+    return principal.level in LEVELS and LEVELS.index(principal.level) >= LEVELS.index(required)

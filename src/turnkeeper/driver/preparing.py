@@ -1,0 +1,114 @@
+"""From a call as the model asked for it to one that may run: known, allowed, with valid arguments, approved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from turnkeeper.core.answers import NOT_ALLOWED, TAMPERED, invalid_input, unknown_tool
+from turnkeeper.core.approvals import approval_id, digest_of
+from turnkeeper.core.calls import Call, CallState
+from turnkeeper.core.events import ApprovalRequested
+from turnkeeper.driver.policies import needs_approval, reaches
+from turnkeeper.errors import ArgumentsRejectedError
+from turnkeeper.tools import Registry, Tool, check_arguments
+from turnkeeper.types import Principal
+from turnkeeper.updates import ApprovalNeeded
+from turnkeeper.wire.json import decode, encode
+
+__all__ = ("Preparer", "Ready", "Rejection")
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A call that may run: its tool, its validated arguments, its input as it came."""
+
+    call: Call
+    tool: Tool
+    arguments: Mapping[str, Any]
+    input: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A call that is not run: a stable word, and what the model is told."""
+
+    reason: str
+    text: str
+
+
+class Preparer:
+    """Checks calls for one conversation and one principal."""
+
+    def __init__(
+        self,
+        *,
+        registry: Registry,
+        conversation_id: str,
+        principal: Principal | None,
+        clock: Callable[[], float],
+        approval_seconds: float,
+    ) -> None:
+        self._registry = registry
+        self._conversation_id = conversation_id
+        self._principal = principal
+        self._clock = clock
+        self._approval_seconds = approval_seconds
+
+    def prepare(self, call: Call, blocks: Sequence[str]) -> Ready | Rejection:
+        """Check one call; the model can repair what the rejection names."""
+        tool = self._registry.get(call.name)
+        if tool is None:
+            return Rejection("unknown_tool", unknown_tool(call.name, self._registry.names))
+        if not reaches(self._principal, tool.requires):
+            return Rejection("not_allowed", NOT_ALLOWED)
+        if call.edited_input is not None:
+            given = decode(call.edited_input)
+        elif call.invalid_input is not None:
+            return Rejection("bad_arguments", invalid_input(call.invalid_input))
+        else:
+            given = decode(blocks[call.index]).get("input")
+        approved = call.state in (CallState.APPROVED, CallState.EDITED) and call.digest is not None
+        if approved and self._digest(call, given) != call.digest:
+            return Rejection("not_allowed", TAMPERED)
+        try:
+            return Ready(call, tool, check_arguments(tool, given), given)
+        except ArgumentsRejectedError as error:
+            return Rejection("bad_arguments", str(error))
+
+    def approval_for(self, one: Ready) -> ApprovalRequested | None:
+        """The request for approval that this call needs first, None if it may run now."""
+        if one.call.state is not CallState.REQUESTED:
+            return None
+        policy = needs_approval(one.tool, one.arguments, self._principal, self._conversation_id)
+        if not policy:
+            return None
+        who = self._principal
+        now = self._clock()
+        return ApprovalRequested(
+            at=now,
+            approval_id=approval_id(self._conversation_id, one.call.id),
+            call_id=one.call.id,
+            tool=one.tool.name,
+            input=encode(one.input),
+            digest=self._digest(one.call, one.input),
+            policy=policy,
+            expires_at=now + self._approval_seconds,
+            requester=None if who is None else {"kind": who.kind, "id": who.id, "level": who.level},
+        )
+
+    def updates_for(self, event: ApprovalRequested, one: Ready) -> tuple[ApprovalNeeded]:
+        """What the caller is told of a request for approval."""
+        update = ApprovalNeeded(
+            approval_id=event.approval_id,
+            call_id=event.call_id,
+            name=event.tool,
+            input=one.input,
+            policy=event.policy,
+            expires_at=event.expires_at,
+        )
+        return (update,)
+
+    def _digest(self, call: Call, given: Any) -> str:
+        return digest_of(self._conversation_id, call.id, call.name, encode(given))
