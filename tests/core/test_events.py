@@ -46,6 +46,24 @@ SAMPLES: list[ev.Event] = [
     ev.CallRejected(call_id="a", reason="unknown_tool", content='"нет такого"'),
     ev.CallStarted(call_id="a", tool="f", effect="once", key="c:a"),
     ev.CallFinished(call_id="a", state="failed", content='[{"type":"text","text":"x"}]', is_error=True, error_id="e1"),
+    ev.ApprovalRequested(
+        approval_id="apr_1",
+        call_id="a",
+        tool="refund",
+        input='{"сумма" : 5}',
+        digest="d",
+        policy="always",
+        expires_at=9.5,
+        requester={"kind": "customer", "id": "1", "level": "confirmed"},
+    ),
+    ev.ApprovalDecided(
+        approval_id="apr_1", call_id="a", decision="edited", by={"kind": "staff", "id": "ana"}, input='{"x": 1}'
+    ),
+    ev.ApprovalDecided(approval_id="apr_1", call_id="a", decision="expired", content='"нет"'),
+    ev.CallUnresolved(call_id="a"),
+    ev.CallResolved(call_id="a", happened=True, by={"kind": "staff", "id": "ana"}, content='"ok"'),
+    ev.TurnParked(status="awaiting_approval"),
+    ev.TurnWoken(at=2.0),
     ev.TurnWarned(code="empty_reply", message="m"),
     ev.TurnEnded(status="completed"),
 ]

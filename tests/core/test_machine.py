@@ -15,6 +15,7 @@ from turnkeeper.core.history import History
 from turnkeeper.core.machine import (
     TURN_TABLE,
     EndTurn,
+    Park,
     Phase,
     RunCalls,
     SendRequest,
@@ -60,6 +61,60 @@ def start(call_id: str) -> ev.CallStarted:
 
 def finish(call_id: str, state: str = "succeeded") -> ev.CallFinished:
     return ev.CallFinished(call_id=call_id, state=state, content='"x"', is_error=state != "succeeded")
+
+
+def approval(call_id: str, expires_at: float = 9.0) -> ev.ApprovalRequested:
+    return ev.ApprovalRequested(
+        approval_id=f"apr_{call_id}",
+        call_id=call_id,
+        tool="f",
+        input="{}",
+        digest="d",
+        policy="always",
+        expires_at=expires_at,
+    )
+
+
+def decided(call_id: str, decision: str) -> ev.ApprovalDecided:
+    content = None if decision in ("approved", "edited") else '"no"'
+    return ev.ApprovalDecided(approval_id=f"apr_{call_id}", call_id=call_id, decision=decision, content=content)
+
+
+def resolved(call_id: str, *, happened: bool = True) -> ev.CallResolved:
+    by = {"kind": "staff", "id": "ana"}
+    return ev.CallResolved(call_id=call_id, happened=happened, by=by, content='"x"' if happened else None)
+
+
+def parked() -> State:
+    asked = [request(), replied("a"), approval("a"), ev.TurnParked(status="awaiting_approval", at=110.0)]
+    return replay(asked, started())
+
+
+def test_a_turn_that_waits_for_people_parks_and_goes_on_when_the_last_has_spoken() -> None:
+    state = replay([request(), replied("a", "b"), approval("a"), start("b")], started())
+    decision = decide(state, FREE, now=100.0)
+    assert isinstance(decision, RunCalls)
+    assert [call.id for call in decision.calls] == ["b"]
+    state = advance(state, ev.CallUnresolved(call_id="b"))
+    assert decide(state, FREE, now=100.0) == Park(status=TurnStatus.AWAITING_APPROVAL)
+    state = advance(state, ev.TurnParked(status="awaiting_approval", at=110.0))
+    assert decide(state, FREE, now=110.0) == Wait()
+    state = advance(state, decided("a", "denied"))
+    with pytest.raises(IllegalEventError, match="still waits"):
+        advance(state, ev.TurnWoken(at=500.0))
+    state = replay([resolved("b"), ev.TurnWoken(at=500.0)], state)
+    assert isinstance(decide(state, Limits(requests=5, seconds=60), now=510.0), SendRequest)
+
+
+def test_only_unknown_outcomes_wait_for_a_resolution() -> None:
+    state = replay([request(), replied("a"), start("a"), ev.CallUnresolved(call_id="a")], started())
+    assert decide(state, FREE, now=100.0) == Park(status=TurnStatus.AWAITING_RESOLUTION)
+
+
+def test_a_decision_belongs_to_its_own_approval() -> None:
+    other = ev.ApprovalDecided(approval_id="apr_other", call_id="a", decision="approved")
+    with pytest.raises(IllegalEventError, match="not that of call a"):
+        advance(parked(), other)
 
 
 def test_a_turn_with_a_call_goes_round_and_ends() -> None:
@@ -137,6 +192,7 @@ def test_what_is_not_in_the_table_raises_and_changes_nothing(phase: Phase) -> No
         Phase.REQUESTING: advance(started(), request()),
         Phase.ACTING: replay([request(), replied("a")], started()),
         Phase.CLOSING: closing,
+        Phase.PARKED: parked(),
     }
     state = states[phase]
     assert state.phase is phase
@@ -150,6 +206,12 @@ def test_what_is_not_in_the_table_raises_and_changes_nothing(phase: Phase) -> No
         replied("z"),
         ev.CallRejected(call_id="a", reason="r", content='"x"'),
         start("a"),
+        ev.CallUnresolved(call_id="a"),
+        resolved("a"),
+        approval("a"),
+        decided("a", "approved"),
+        ev.TurnParked(status="awaiting_approval"),
+        ev.TurnWoken(),
         finish("nobody"),
         ev.TurnEnded(status="completed"),
     ]
@@ -239,13 +301,39 @@ class Walk(RuleBasedStateMachine):
     @rule(data=st.data())
     def move_a_call(self, data: st.DataObject) -> None:
         assert self.state.turn is not None
-        call = data.draw(st.sampled_from(self.state.turn.open_calls))
-        if call.state is CallState.REQUESTED:
-            rejected = ev.CallRejected(call_id=call.id, reason="r", content='"x"')
-            self.take(data.draw(st.sampled_from([start(call.id), rejected, finish(call.id, "cancelled")])))
+        free = [call for call in self.state.turn.open_calls if not call.is_waiting]
+        if not free:
+            decision = decide(self.state, FREE, now=0.0)
+            assert isinstance(decision, Park)
+            self.take(ev.TurnParked(status=decision.status))
+            return
+        call = data.draw(st.sampled_from(free))
+        if call.state is CallState.STARTED:
+            ends = [finish(call.id, state) for state in ("succeeded", "failed", "timed_out", "cancelled")]
+            self.take(data.draw(st.sampled_from([*ends, ev.CallUnresolved(call_id=call.id), start(call.id)])))
+            return
+        ways = [
+            start(call.id),
+            ev.CallRejected(call_id=call.id, reason="r", content='"x"'),
+            finish(call.id, "cancelled"),
+            *([approval(call.id)] if call.state is CallState.REQUESTED else []),
+        ]
+        self.take(data.draw(st.sampled_from(ways)))
+
+    @precondition(lambda self: self.phase(Phase.PARKED))
+    @rule(data=st.data())
+    def a_person_speaks(self, data: st.DataObject) -> None:
+        assert self.state.turn is not None
+        waiting = [call for call in self.state.turn.open_calls if call.is_waiting]
+        if not waiting:
+            self.take(ev.TurnWoken())
+            return
+        call = data.draw(st.sampled_from(waiting))
+        if call.state is CallState.AWAITING_APPROVAL:
+            ways: list[ev.Event] = [decided(call.id, how) for how in ("approved", "edited", "denied", "expired")]
         else:
-            ends = ["succeeded", "failed", "timed_out", "cancelled", "outcome_unknown"]
-            self.take(finish(call.id, data.draw(st.sampled_from(ends))))
+            ways = [resolved(call.id), resolved(call.id, happened=False)]
+        self.take(data.draw(st.sampled_from([*ways, finish(call.id, "cancelled")])))
 
     @precondition(lambda self: self.phase(Phase.CLOSING))
     @rule()
@@ -269,7 +357,8 @@ class Walk(RuleBasedStateMachine):
             results = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
             assert results == waiting
             waiting = [block["id"] for block in blocks if block["type"] == "tool_use"]
-        assert bool(waiting) == self.phase(Phase.ACTING)
+        if not self.phase(Phase.PARKED):
+            assert bool(waiting) == self.phase(Phase.ACTING)
 
 
 TestWalk = Walk.TestCase

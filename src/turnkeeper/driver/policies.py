@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any
+
+import anyio.to_thread
 
 from turnkeeper.tools import Tool
 from turnkeeper.types import LEVELS, Principal
@@ -14,11 +17,14 @@ __all__ = ("needs_approval", "reaches")
 _log = logging.getLogger("turnkeeper")
 
 
-def needs_approval(tool: Tool, arguments: Mapping[str, Any], principal: Principal | None, conversation: str) -> str:
+async def needs_approval(
+    tool: Tool, arguments: Mapping[str, Any], principal: Principal | None, conversation: str
+) -> str:
     """Why the call needs approval, in a few words; empty if it does not.
 
-    `approval=` is None or `"never"`, `"always"`, or a function of (arguments, principal, conversation id) that gives
-    a bool or the reason. A function that fails asks for approval: better one question too many.
+    `approval=` is None or `"never"`, `"always"`, or a function of (arguments, principal, conversation id), sync (in a
+    worker thread) or async, that gives a bool or the reason. A function that fails asks for approval: better one
+    question too many.
     """
     policy: str | Callable[..., Any] | None = tool.approval
     if policy is None or policy == "never":
@@ -27,7 +33,10 @@ def needs_approval(tool: Tool, arguments: Mapping[str, Any], principal: Principa
         return "always"
     name = getattr(policy, "__name__", "policy")
     try:
-        found = policy(arguments, principal, conversation)
+        if inspect.iscoroutinefunction(policy):
+            found = await policy(arguments, principal, conversation)
+        else:  # it may look something up
+            found = await anyio.to_thread.run_sync(policy, arguments, principal, conversation)
     except Exception as error:  # noqa: BLE001 - whatever it is, the call must not run unasked
         kind = type(error).__name__
         _log.warning("the approval policy %s of tool %s failed (%s): the call waits", name, tool.name, kind)

@@ -77,11 +77,11 @@ class Preparer:
         except ArgumentsRejectedError as error:
             return Rejection("bad_arguments", str(error))
 
-    def approval_for(self, one: Ready) -> ApprovalRequested | None:
+    async def approval_for(self, one: Ready) -> ApprovalRequested | None:
         """The request for approval that this call needs first, None if it may run now."""
         if one.call.state is not CallState.REQUESTED:
             return None
-        policy = needs_approval(one.tool, one.arguments, self._principal, self._conversation_id)
+        policy = await needs_approval(one.tool, one.arguments, self._principal, self._conversation_id)
         if not policy:
             return None
         who = self._principal

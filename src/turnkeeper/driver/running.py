@@ -71,7 +71,7 @@ class CallRunner:
             elif call.state is CallState.STARTED and call.effect not in RERUN:
                 if await self._may_run_again(prepared):
                     ready.append(prepared)
-            elif request := self._preparer.approval_for(prepared):
+            elif request := await self._preparer.approval_for(prepared):
                 self._recorder.stage(request, *self._preparer.updates_for(request, prepared))
             else:
                 ready.append(prepared)
