@@ -15,7 +15,7 @@ from tests.journal.proxy import Proxy, proxy_to
 from tests.journal.samples import ANA, NOON, one_turn, said, started
 from tests.postgres import PostgresServer, fresh_database
 from turnkeeper.errors import ConversationBusyError, JournalError
-from turnkeeper.journal import Journal, MemoryJournal, open_journal
+from turnkeeper.journal import Erasure, Journal, MemoryJournal, open_journal
 from turnkeeper.journal.errors import (
     JournalLockedError,
     JournalReadOnlyError,
@@ -144,6 +144,29 @@ async def test_a_backend_that_is_shot_while_it_waits_is_replaced(postgres_databa
             await found(postgres_database, f"SELECT pid {waiting}")
             holder.rollback()
     assert await journal.read("c-1") == [started(), said()]
+
+
+async def test_erasing_waits_for_an_append_under_way_and_removes_that_too(postgres_database: str, opened: Open) -> None:
+    journal = await opened(postgres_database)
+    await journal.append("c-1", [started(), said()], after=0)
+    receipts: list[Erasure] = []
+
+    async def erase() -> None:
+        receipts.extend(await journal.erase("c-1", by=ANA, now=NOON))
+
+    columns = "type, payload, at, format, hash"
+    engine = sa.create_engine(postgres_database, poolclass=sa.pool.NullPool)
+    async with anyio.create_task_group() as group:
+        with engine.begin() as other, anyio.fail_after(30):
+            other.exec_driver_sql("UPDATE turnkeeper_conversations SET last_seq = 3")
+            other.exec_driver_sql(
+                f"INSERT INTO turnkeeper_events (conversation_id, seq, {columns})"
+                f" SELECT conversation_id, 3, {columns} FROM turnkeeper_events WHERE seq = 2"
+            )
+            group.start_soon(erase)
+            await found(postgres_database, "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+    assert [one.events for one in receipts] == [3]
+    assert by_hand(postgres_database, "SELECT count(*) FROM turnkeeper_events") == [(0,)]
 
 
 async def found(url: str, query: str) -> None:

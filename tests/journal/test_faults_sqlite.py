@@ -96,6 +96,7 @@ async def test_writers_that_queue_in_one_program_do_not_wait_for_ever(tmp_path: 
             for number in range(6):
                 group.start_soon(write, f"c-{number}")
     assert len(told) == 6
+    assert any("other writers were before it" in text for text in told)
     assert await journal.conversations() == []
 
 
