@@ -21,7 +21,7 @@ from tests.journal.conftest import Open
 from tests.journal.samples import ANA, NOON, one_turn, said, started
 from turnkeeper.core.events import TurnWarned
 from turnkeeper.errors import ConversationBusyError, JournalError
-from turnkeeper.journal import open_journal
+from turnkeeper.journal import Journal, open_journal
 from turnkeeper.journal.errors import (
     JournalDamagedError,
     JournalLockedError,
@@ -118,6 +118,23 @@ async def test_an_append_that_began_is_finished_though_its_task_is_cancelled(tmp
     assert await journal.read("c-1") == [started()]
 
 
+async def test_closing_waits_for_what_is_under_way(tmp_path: Path, opened: Open) -> None:
+    path = tmp_path / "journal.db"
+    journal = await opened(f"sqlite:///{path}")
+    async with anyio.create_task_group() as group:
+        with locked(path):
+            group.start_soon(append_first, journal)
+            with anyio.move_on_after(0.2):
+                await anyio.sleep_forever()
+            group.start_soon(journal.aclose)
+    assert [one.name for one in files(tmp_path)] == ["journal.db"]
+    assert await (await opened(f"sqlite:///{path}")).read("c-1") == [started()]
+
+
+async def append_first(journal: Journal) -> None:
+    await journal.append("c-1", [started()], after=0)
+
+
 async def test_a_full_disk_is_told_and_over_when_there_is_room(tmp_path: Path, opened: Open) -> None:
     journal = await opened(f"sqlite:///{tmp_path}/journal.db")
     await journal.append("c-1", one_turn(), after=0)
@@ -144,7 +161,7 @@ LIMITED = """
 import anyio, resource, sys
 from tests.journal.samples import one_turn, said
 from tests.journal.test_faults_sqlite import BIG
-from turnkeeper.journal import open_journal
+from turnkeeper.journal import Journal, open_journal
 from turnkeeper.journal.errors import JournalStorageError
 
 async def main():
