@@ -45,6 +45,7 @@ async def test_reading_may_begin_anywhere(journal: Journal) -> None:
     await journal.append("c-1", events, after=0)
     for after in range(len(events) + 3):
         assert await journal.read("c-1", after=after) == events[after:]
+    assert await journal.read("c-1", after=-1) == events
 
 
 async def test_a_conversation_that_is_not_there_reads_as_empty(journal: Journal) -> None:

@@ -134,6 +134,8 @@ async def test_the_newest_change_comes_first_and_pages_do_not_overlap(journal: J
     assert everything == ["c-0", "c-6", "c-5", "c-4", "c-3", "c-2", "c-1"]
     pages = [[one.id for one in await journal.conversations(limit=3, offset=at)] for at in (0, 3, 6, 9)]
     assert pages == [everything[:3], everything[3:6], everything[6:], []]
+    assert [await journal.conversations(limit=limit) for limit in (0, -1)] == [[], []]
+    assert [one.id for one in await journal.conversations(limit=1, offset=-5)] == ["c-0"]
 
 
 async def test_equal_times_are_ordered_by_code_point_whatever_the_language(journal: Journal) -> None:

@@ -36,7 +36,9 @@ class Row:
 def link(previous: str, conversation_id: str, row: Row) -> str:
     """The hash, in hexadecimal, that `row` has behind the hash `previous`; the row's own is not looked at."""
     head = encode([previous, conversation_id, row.seq, row.type, row.at, row.token, row.format])
-    return hashlib.sha256(f"{head}\n{row.payload}".encode("utf-8", "surrogatepass")).hexdigest()
+    sha = hashlib.sha256(f"{head}\n".encode())
+    sha.update(row.payload.encode("utf-8", "surrogatepass"))
+    return sha.hexdigest()
 
 
 def rows_of(

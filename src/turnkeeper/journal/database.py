@@ -46,6 +46,8 @@ class Database:
         self.url = url
         self.kind = url.get_backend_name()
         self._closed = False
+        self._running = 0
+        self._idle = threading.Condition()
         try:
             if self.kind == "sqlite":
                 self._patience = patience_of(url)
@@ -89,8 +91,18 @@ class Database:
             self._writing.release()
 
     def _run(self, engine: sa.Engine, work: Callable[[sa.Connection, bool], _T], doing: str) -> _T:
-        if self._closed:
-            raise JournalError(f"The journal {shown(self.url)} could not {doing}: it is closed")
+        with self._idle:
+            if self._closed:
+                raise JournalError(f"The journal {shown(self.url)} could not {doing}: it is closed")
+            self._running += 1
+        try:
+            return self._run_twice(engine, work, doing)
+        finally:
+            with self._idle:
+                self._running -= 1
+                self._idle.notify_all()
+
+    def _run_twice(self, engine: sa.Engine, work: Callable[[sa.Connection, bool], _T], doing: str) -> _T:
         for again in (False, True):
             try:
                 with engine.begin() as connection:
@@ -180,8 +192,10 @@ class Database:
                 connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
-        """Close the connections. SQLite moves what is in the -wal file into the database then."""
-        self._closed = True
+        """Close the connections when what runs has ended. SQLite empties the -wal file into the database then."""
+        with self._idle:
+            self._closed = True
+            self._idle.wait_for(lambda: self._running == 0)
         self._engine.dispose()
 
 

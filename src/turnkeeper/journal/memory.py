@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from turnkeeper.core.events import Event
 from turnkeeper.errors import ConversationBusyError, JournalError, UnknownConversationError
@@ -17,6 +18,8 @@ from turnkeeper.journal.summaries import WAITING, summarised
 from turnkeeper.types import Principal
 
 __all__ = ("MemoryJournal",)
+
+_T = TypeVar("_T")
 
 
 @dataclass(slots=True)
@@ -79,7 +82,7 @@ class MemoryJournal:
     async def read(self, conversation_id: str, *, after: int = 0) -> list[Event]:
         """See `Journal.read`."""
         kept = self._kept.get(checked_id(conversation_id))
-        return kept.events[after:] if kept else []
+        return kept.events[max(after, 0) :] if kept else []
 
     async def conversations(
         self, *, principal: Principal | None = None, limit: int = 50, offset: int = 0
@@ -87,13 +90,13 @@ class MemoryJournal:
         """See `Journal.conversations`."""
         found = [one for one in self._summaries() if principal is None or _same(one.principal, principal)]
         found.sort(key=lambda one: (one.updated_at, one.id), reverse=True)
-        return found[offset : offset + limit]
+        return _page(found, limit, offset)
 
     async def unfinished(self, *, now: float, limit: int = 50) -> list[Summary]:
         """See `Journal.unfinished`."""
         found = [one for one in self._summaries() if one.is_open and not _held(self._kept[one.id].lease, now)]
         found.sort(key=lambda one: (one.updated_at, one.id))
-        return found[:limit]
+        return _page(found, limit)
 
     async def acquire(self, conversation_id: str, *, holder: str, seconds: float, now: float) -> Lease:
         """See `Journal.acquire`."""
@@ -149,7 +152,7 @@ class MemoryJournal:
 
     async def erasures(self, *, limit: int = 50, offset: int = 0) -> list[Erasure]:
         """See `Journal.erasures`."""
-        return self._erasures[::-1][offset : offset + limit]
+        return _page(self._erasures[::-1], limit, offset)
 
     async def export(self, conversation_id: str) -> str:
         """See `Journal.export`."""
@@ -190,6 +193,11 @@ class MemoryJournal:
         if kept is None or kept.summary is None:
             raise UnknownConversationError(f"no conversation {conversation_id!r} is in this journal")
         return kept
+
+
+def _page(found: list[_T], limit: int, offset: int = 0) -> list[_T]:
+    begin = max(offset, 0)
+    return found[begin : begin + max(limit, 0)]
 
 
 def _held(lease: Lease | None, now: float) -> bool:

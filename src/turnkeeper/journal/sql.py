@@ -103,6 +103,7 @@ class SQLJournal:
     async def read(self, conversation_id: str, *, after: int = 0) -> list[Event]:
         """See `Journal.read`."""
         checked_id(conversation_id)
+        after = max(after, 0)
 
         def read() -> list[Event]:
             found = self._stored(conversation_id, after)

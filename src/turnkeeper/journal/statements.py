@@ -103,7 +103,8 @@ LISTING = sa.select(
 
 UNFINISHED = (
     LISTING.where(_c.status.is_(None), _c.turns > _zero, sa.or_(_c.lease_holder.is_(None), _c.lease_expires_at <= _now))
-    .order_by(_c.updated_at, _c.id)
+    # not the bare column: its index would look useful for the order, and lead through every conversation there is
+    .order_by(_c.updated_at + _zero, _c.id)
     .limit(_limit)
 )
 

@@ -167,13 +167,17 @@ def list_conversations(
     query = sql.LISTING
     if principal is not None:
         query = query.where(*_of(principal))
-    query = query.order_by(conversations.c.updated_at.desc(), conversations.c.id.desc()).limit(limit).offset(offset)
+    query = (
+        query.order_by(conversations.c.updated_at.desc(), conversations.c.id.desc())
+        .limit(max(limit, 0))
+        .offset(max(offset, 0))
+    )
     return [_summary(row) for row in connection.execute(query)]
 
 
 def list_unfinished(connection: sa.Connection, now: float, limit: int) -> list[Summary]:
     """Those in the middle of a turn that nobody drives."""
-    return [_summary(row) for row in connection.execute(sql.UNFINISHED, {"now": now, "limit_": limit})]
+    return [_summary(row) for row in connection.execute(sql.UNFINISHED, {"now": now, "limit_": max(limit, 0)})]
 
 
 def list_waiting(connection: sa.Connection, limit: int, offset: int) -> list[Summary]:
@@ -286,7 +290,9 @@ def list_erasures(connection: sa.Connection, limit: int, offset: int) -> list[Er
     """The receipts, newest first."""
     return [
         Erasure(conversation_id=name, at=at, events=count, by=Principal(kind, who, level))
-        for name, at, count, kind, who, level in connection.execute(sql.ERASURES, {"limit_": limit, "offset_": offset})
+        for name, at, count, kind, who, level in connection.execute(
+            sql.ERASURES, {"limit_": max(limit, 0), "offset_": max(offset, 0)}
+        )
     ]
 
 

