@@ -57,11 +57,11 @@ class Event:
     at: float = 0.0
 
     def to_payload(self) -> str:
-        """The event's fields as one JSON object, without its type."""
+        """The event's fields as one JSON object, without its type and what was not given."""
         parts: list[str] = []
         for one in fields(self):
             value = getattr(self, one.name)
-            if one.name == "at":
+            if one.name == "at" or (value is None and one.default is None):
                 continue
             if one.name in self.raw:
                 text = "null" if value is None else value
