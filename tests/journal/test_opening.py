@@ -110,6 +110,12 @@ async def test_what_is_no_url_of_a_journal_is_refused_with_a_hint(tmp_path: Path
     assert listed(tmp_path) == []
 
 
+@pytest.mark.parametrize("seconds", ["0", "-5", "inf", "nan", "1e300", "0.5"])
+async def test_any_number_of_seconds_is_a_timeout(tmp_path: Path, opened: Open, seconds: str) -> None:
+    journal = await opened(f"sqlite:///{tmp_path}/journal.db?timeout={seconds}")
+    assert await journal.append("c-1", [started()], after=0) == 1
+
+
 async def test_a_file_of_another_kind_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "letter.txt"
     write(path, "Sehr geehrte Damen und Herren,\n" * 100)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
@@ -86,13 +87,34 @@ def in_loop(work: Callable[[], Awaitable[int]]) -> int:
                 if _plan.presses:
                     scope.cancel()
             try:
-                return await work()
+                with _woken_by_signals(asyncio.get_running_loop()):
+                    return await work()
             finally:
                 if _plan is not None:
                     _plan.first = None
         return Exit.INTERRUPTED
 
     return anyio.run(whole)
+
+
+@contextlib.contextmanager
+def _woken_by_signals(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+    """Python runs signal handlers between two steps of the main thread, and a loop that has just begun to wait for
+    input takes none: the signal itself has to give it some."""
+    if _plan is None or sys.platform == "win32":  # that loop does it itself
+        yield
+        return
+    inside, outside = socket.socketpair()
+    with inside, outside:
+        inside.setblocking(False)
+        outside.setblocking(False)
+        loop.add_reader(inside, inside.recv, 4_096)
+        before = signal.set_wakeup_fd(outside.fileno(), warn_on_full_buffer=False)
+        try:
+            yield
+        finally:
+            signal.set_wakeup_fd(before)
+            loop.remove_reader(inside)
 
 
 @contextlib.contextmanager

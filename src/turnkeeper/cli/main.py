@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -65,6 +66,9 @@ class Door(click.Group):
         from turnkeeper.cli.problems import logged, report  # noqa: PLC0415
         from turnkeeper.cli.terminal import ReaderLeftError  # noqa: PLC0415
 
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):  # a letter that the encoding lacks is shown as its escape
+                stream.reconfigure(errors="backslashreplace")
         with on_interrupt(), logged():
             try:
                 return int(super().main(args, prog_name, complete_var, standalone_mode=False, **extra) or 0)

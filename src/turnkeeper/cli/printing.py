@@ -121,6 +121,7 @@ class TextPrinter:
         self._streamed = False
         self._written = False
         self._running: dict[str, Any] = {}  # inputs of the calls that run, by id
+        self._ended: set[str] = set()
 
     def show(self, update: Update) -> None:
         """One update."""
@@ -163,7 +164,7 @@ class TextPrinter:
         terminal.end_line()
         width = terminal.width if terminal.notes_on_screen else None
         for call in reply.calls:
-            if call.id in self._running:  # cut short together with the turn
+            if call.id not in self._ended:  # cut short, or not begun, when the turn was cancelled
                 terminal.note(call_line(call.name, call.input, call.outcome, None, width=width))
         said = explain(reply.status, reply.reason, way_on(reply.conversation_id, self._principal_kind))
         if said is not None:
@@ -205,6 +206,7 @@ class TextPrinter:
             share = "" if update.fraction is None else f" {update.fraction:.0%}"
             terminal.status(f"  · {clean_line(update.message)}{share}")
         else:
+            self._ended.add(update.call_id)
             known = update.call_id in self._running
             given = self._running.pop(update.call_id) if known else self._input_of(update.call_id)
             terminal.note(call_line(update.name, given, update.outcome, update.seconds, width=width))

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import create_app_session
 from prompt_toolkit.completion import Completer, WordCompleter
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.key_binding.key_processor import KeyPressEvent
+from prompt_toolkit.output.plain_text import PlainTextOutput
 from prompt_toolkit.shortcuts import CompleteStyle
 
 from turnkeeper.cli.interrupts import during
 from turnkeeper.cli.places import history_file
+from turnkeeper.cli.terminal import is_dumb
 from turnkeeper.wire.json import fold_surrogates
 
 __all__ = ("MULTI", "Prompter")
@@ -32,7 +36,13 @@ class Prompter:
         # Asking a terminal where its cursor is takes an answer that not every terminal gives.
         os.environ.setdefault("PROMPT_TOOLKIT_NO_CPR", "1")
         self.trouble: str | None = None
-        self._session: PromptSession[str] = PromptSession(
+        # Without an output of this kind even a dumb terminal is told to show its cursor.
+        plain = create_app_session(output=PlainTextOutput(sys.stdout)) if is_dumb() else contextlib.nullcontext()
+        with plain:
+            self._session = self._made(commands)
+
+    def _made(self, commands: Sequence[str]) -> PromptSession[str]:
+        return PromptSession(
             history=self._history(),
             key_bindings=_keys(),
             multiline=True,

@@ -7,6 +7,7 @@ whatever Python would still write at its end goes nowhere.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import shutil
 import sys
@@ -108,8 +109,9 @@ class Terminal:
             table.add_column(heading, **options)
         for row in rows:
             table.add_row(*(Text(cell) for cell in row))
+        drawn = io.StringIO()
         console = Console(
-            file=sys.stdout,
+            file=drawn,
             width=self.width if self.answers_on_screen else 1_000,
             force_terminal=self.colored_answers,
             no_color=not self.colored_answers,
@@ -119,9 +121,8 @@ class Terminal:
             emoji=False,
             legacy_windows=False,
         )
-        with console.capture() as drawn:
-            console.print(table)
-        self.answer("\n".join(line.rstrip() for line in drawn.get().splitlines()) + "\n")
+        console.print(table)
+        self.answer("\n".join(line.rstrip() for line in drawn.getvalue().splitlines()) + "\n")
 
 
 def wants_color(stream: TextIO, *, wanted: bool = True) -> bool:

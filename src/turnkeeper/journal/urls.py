@@ -16,6 +16,7 @@ __all__ = ("PATIENCE", "is_uri_file", "patience_of", "prepared", "shown", "witho
 PATIENCE = 10.0
 """Seconds to wait for a lock of another program, and for a server to answer; `?timeout=` sets SQLite's."""
 
+_LONGEST = 86_400.0
 _SAFE_OPTIONS = frozenset(
     {"sslmode", "connect_timeout", "application_name", "mode", "uri", "target_session_attrs", "timeout", "host", "port"}
 )
@@ -56,7 +57,7 @@ def patience_of(url: sa.URL) -> float:
     """Seconds to wait for a lock of another program: `?timeout=`, where SQLite is concerned."""
     given = url.query.get("timeout", str(PATIENCE))
     try:
-        return float(str(given))
+        return min(max(0.0, float(str(given))), _LONGEST)
     except ValueError:
         raise JournalURLError(f"{shown(url)} has a timeout that is no number of seconds") from None
 

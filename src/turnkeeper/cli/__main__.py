@@ -1,0 +1,5 @@
+"""`python -m turnkeeper.cli`, the same as `turnkeeper`."""
+
+from turnkeeper.cli.main import main
+
+main()
