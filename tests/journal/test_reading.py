@@ -77,7 +77,7 @@ async def test_recovery_and_listing_use_their_indexes(tmp_path: Any, opened: Ope
     assert "turnkeeper_conversations_open" in plans[0]
     assert "turnkeeper_conversations_updated" in plans[1]
     assert "turnkeeper_conversations_principal" in plans[2]
-    assert all("SCAN turnkeeper_conversations USING INDEX" in plan or "SEARCH" in plan for plan in plans)
+    assert "SCAN" not in plans[0] + plans[2] + plans[3]
 
 
 def explained(url: str, statement: str, values: Any) -> str:

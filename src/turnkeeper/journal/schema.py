@@ -61,9 +61,10 @@ sa.Index(
     postgresql_where=_listed,
 )
 sa.Index("turnkeeper_conversations_principal", conversations.c.principal_kind, conversations.c.principal_id)
-# Small at all times: only conversations in the middle of a turn are in it.
+# Small at all times: only conversations in the middle of a turn are in it. Its column is what recovery looks for, so
+# that no planner takes another index for as good.
 _open = sa.and_(conversations.c.status.is_(None), conversations.c.turns > sa.literal_column("0"))
-sa.Index("turnkeeper_conversations_open", conversations.c.id, sqlite_where=_open, postgresql_where=_open)
+sa.Index("turnkeeper_conversations_open", conversations.c.status, sqlite_where=_open, postgresql_where=_open)
 _waiting = sa.text("status IN ('awaiting_approval', 'awaiting_resolution')")
 sa.Index(
     "turnkeeper_conversations_waiting",

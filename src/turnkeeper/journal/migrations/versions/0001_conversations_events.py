@@ -45,7 +45,7 @@ def upgrade() -> None:
     op.create_index(
         "turnkeeper_conversations_open",
         "turnkeeper_conversations",
-        ["id"],
+        ["status"],
         sqlite_where=sa.text("status IS NULL AND turns > 0"),
         postgresql_where=sa.text("status IS NULL AND turns > 0"),
     )
