@@ -6,7 +6,7 @@ import datetime
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from turnkeeper.cli.escapes import clean_line, json_text
 from turnkeeper.cli.exits import Exit
@@ -14,6 +14,7 @@ from turnkeeper.cli.exporting import as_json, as_markdown, write_new
 from turnkeeper.cli.interrupts import in_loop
 from turnkeeper.cli.places import journal_url
 from turnkeeper.cli.problems import CommandError
+from turnkeeper.cli.tables import Column
 from turnkeeper.cli.terminal import Terminal
 from turnkeeper.cli.transcript import Transcript, lines_of, read_transcript
 from turnkeeper.cli.wording import moment
@@ -54,13 +55,13 @@ def list_conversations(url: str | None, *, limit: int, output_format: str, color
 
 
 def _print_table(terminal: Terminal, found: list[Summary]) -> None:
-    columns: list[tuple[str, dict[str, Any]]] = [
-        ("id", {"no_wrap": True, "overflow": "ellipsis", "min_width": 10}),
-        ("changed", {"no_wrap": True, "overflow": "ellipsis"}),
-        ("turns", {"justify": "right", "no_wrap": True}),
-        ("status", {"no_wrap": True, "overflow": "ellipsis"}),
-        ("who", {"no_wrap": True, "overflow": "ellipsis"}),
-        ("title", {"no_wrap": True, "overflow": "ellipsis"}),
+    columns = [
+        Column("id", stretch="cut", least=16),
+        Column("changed", rank=2),
+        Column("turns", rank=4, right=True),
+        Column("status", rank=1),
+        Column("who", rank=3),
+        Column("title", stretch="cut", least=16),
     ]
     rows = [
         [

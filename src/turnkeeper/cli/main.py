@@ -88,6 +88,7 @@ def _leave(code: int) -> NoReturn:
 
 
 @click.group(
+    "turnkeeper",
     cls=Door,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="""\b

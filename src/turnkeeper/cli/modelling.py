@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from decimal import Decimal
-from typing import Any
 
 from turnkeeper.cli.escapes import clean_line, json_text
 from turnkeeper.cli.exits import Exit
+from turnkeeper.cli.tables import Column
 from turnkeeper.cli.terminal import Terminal
 from turnkeeper.cli.wording import thousands
 from turnkeeper.models import Model, catalogue
@@ -23,14 +23,14 @@ def models(*, output_format: str, color: bool) -> int:
     if output_format == "json":
         terminal.answer(json_text([_as_json(model) for model in catalogue()], indent=2) + "\n")
         return Exit.DONE
-    columns: list[tuple[str, dict[str, Any]]] = [
-        ("model", {"no_wrap": True}),
-        ("window", {"justify": "right", "no_wrap": True}),
-        ("reply", {"justify": "right", "no_wrap": True}),
-        ("in", {"justify": "right", "no_wrap": True}),
-        ("out", {"justify": "right", "no_wrap": True}),
-        ("forced choice", {"no_wrap": True, "overflow": "ellipsis"}),
-        ("notes", {"overflow": "fold"}),
+    columns = [
+        Column("model"),
+        Column("window", rank=2, right=True),
+        Column("reply", rank=3, right=True),
+        Column("in", right=True),
+        Column("out", right=True),
+        Column("forced choice", rank=1),
+        Column("notes", rank=4, stretch="wrap", least=40),
     ]
     terminal.table(columns, [_row(model) for model in catalogue()])
     terminal.note("Window and reply in tokens, prices in USD per million tokens.")

@@ -7,12 +7,11 @@ whatever Python would still write at its end goes nowhere.
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import shutil
 import sys
-from collections.abc import Iterator
-from typing import Any, Literal, TextIO
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 try:
     import termios
@@ -20,6 +19,9 @@ except ImportError:  # Windows
     termios = None  # type: ignore[assignment]
 
 from turnkeeper.cli.problems import CommandError
+
+if TYPE_CHECKING:
+    from turnkeeper.cli.tables import Column
 
 __all__ = ("ReaderLeftError", "Style", "Terminal", "is_dumb", "keeps_typing", "read_mode", "set_mode", "wants_color")
 
@@ -98,31 +100,12 @@ class Terminal:
         code = _CODES.get(style)
         return f"\x1b[{code}m{text}\x1b[0m" if colored and code else text
 
-    def table(self, columns: list[tuple[str, dict[str, Any]]], rows: list[list[str]]) -> None:
-        """Print a table to stdout. Cells are safe to print; on a screen it fits the width, elsewhere nothing is cut."""
-        from rich.console import Console  # noqa: PLC0415 - loads when it is used
-        from rich.table import Table  # noqa: PLC0415
-        from rich.text import Text  # noqa: PLC0415
+    def table(self, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
+        """Print a table to stdout; on a screen it fits the width, elsewhere nothing is cut. Cells are safe to print."""
+        from turnkeeper.cli.tables import draw  # noqa: PLC0415 - loads rich
 
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for heading, options in columns:
-            table.add_column(heading, **options)
-        for row in rows:
-            table.add_row(*(Text(cell) for cell in row))
-        drawn = io.StringIO()
-        console = Console(
-            file=drawn,
-            width=self.width if self.answers_on_screen else 1_000,
-            force_terminal=self.colored_answers,
-            no_color=not self.colored_answers,
-            color_system="standard" if self.colored_answers else None,
-            highlight=False,
-            markup=False,
-            emoji=False,
-            legacy_windows=False,
-        )
-        console.print(table)
-        self.answer("\n".join(line.rstrip() for line in drawn.getvalue().splitlines()) + "\n")
+        width = self.width if self.answers_on_screen else None
+        self.answer(draw(columns, rows, width=width, colored=self.colored_answers))
 
 
 def wants_color(stream: TextIO, *, wanted: bool = True) -> bool:

@@ -1,0 +1,146 @@
+"""`turnkeeper desk`: TechNova Desk from stdin, at a terminal, and its demo, on a real database."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import stat
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Open, Run, Serve
+from turnkeeper.testing import call, reply
+
+DATABASE = ".local/share/turnkeeper/desk.db"
+
+
+def status(home: Path, order: str) -> str:
+    connection = sqlite3.connect(home / DATABASE)
+    try:
+        [(found,)] = connection.execute("select status from desk_orders where id = ?", (order,)).fetchall()
+    finally:
+        connection.close()
+    return str(found)
+
+
+def test_orders_are_looked_up_from_stdin(run: Run) -> None:
+    done = run("desk", "--as", "staff", input="Can you look up my orders? My email is john@gmail.com")
+    assert done.exit_code == 0
+    for order, product, state in (
+        ("24601", "Wireless Headphones", "Shipped"),
+        ("13579", "Smartphone Case", "Processing"),
+        ("90357", "Smartphone Case", "Shipped"),
+    ):
+        [line] = [line for line in done.stdout.splitlines() if order in line]
+        assert product in line
+        assert state in line
+    assert "<reply>" not in done.stdout
+    assert done.stderr.count("  · ") == 2
+
+
+@pytest.mark.parametrize("message", ["Please cancel order 47652", "Отмените, пожалуйста, заказ 47652"])
+def test_an_order_in_processing_is_cancelled_in_the_database(run: Run, home: Path, message: str) -> None:
+    done = run("desk", "--as", "staff", input=message)
+    assert (done.exit_code, status(home, "47652")) == (0, "Cancelled")
+    assert "47652" in done.stdout
+    assert stat.S_IMODE((home / DATABASE).stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("message", ["Please cancel order 24601", "Отмените, пожалуйста, заказ 24601"])
+def test_a_shipped_order_stays_shipped(run: Run, home: Path, message: str) -> None:
+    done = run("desk", "--as", "staff", input=message)
+    assert (done.exit_code, status(home, "24601")) == (0, "Shipped")
+    assert "cancel_order" in done.stderr
+    assert "failed" in done.stderr
+
+
+def test_a_conversation_goes_on_and_belongs_to_the_staff(run: Run) -> None:
+    first = run("desk", "--as", "staff", input="My email is megana@gmail.com, what did I order?")
+    assert "47652" in first.stdout
+    second = run("desk", "--as", "staff", "-c", "--output-format", "json", input="Cancel order 47652")
+    found = json.loads(second.stdout)
+    [one] = json.loads(run("list", "--output-format", "json").stdout)
+    assert (one["id"], one["turns"], one["principal"]["kind"]) == (found["conversation_id"], 2, "staff")
+    assert "<reply>" not in found["text"]
+    refused = run("ask", "--conversation", one["id"], "hello")
+    assert refused.exit_code == 1
+    assert f"`turnkeeper desk --as staff --conversation {one['id']}` and then /resume" in refused.stderr
+    assert run("verify", one["id"]).exit_code == 0
+
+
+def test_without_a_role_it_says_how_to_run_it(run: Run, home: Path) -> None:
+    done = run("desk", input="cancel everything")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "the customers' own door" in done.stderr
+    assert "isn't in this version" in done.stderr
+    assert "turnkeeper desk --as staff" in done.stderr
+    assert run("desk", "--as", "customer", input="x").exit_code == 2
+    assert not (home / DATABASE).exists()
+
+
+def test_only_what_is_inside_the_reply_tags_is_shown(run: Run, serve: Serve) -> None:
+    url = serve(
+        reply("Looking into it.", call("get_order_by_id", {"order_id": "24601"})),
+        "The tool says Shipped. <reply>Your order is on its way.</reply> That should do.",
+    )
+    done = run("desk", "--as", "staff", "--base-url", url, input="Where is 24601?")
+    assert done.stdout == "Your order is on its way.\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--database", "shop.db"], "sqlite:///shop.db for a file"),
+        (["--database", "mysql://bot:S3cr3t@db/shop"], "The desk works on sqlite and postgresql"),
+        (["--demo", "--database", "sqlite:///x.db"], "--demo makes a database of its own"),
+    ],
+)
+def test_what_cant_be_used_is_said_in_one_line(run: Run, options: list[str], said: str) -> None:
+    done = run("desk", "--as", "staff", *options, input="hello")
+    assert done.exit_code in (1, 2)
+    assert said in done.stderr
+    assert "S3cr3t" not in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_another_database_is_named_by_option_or_environment(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("desk", "--as", "staff", "--database", "sqlite:///one.db", input="Cancel order 47652")
+    monkeypatch.setenv("TURNKEEPER_DESK", "sqlite:///two.db")
+    run("desk", "--as", "staff", input="Cancel order 47652")
+    assert (home / "one.db").exists()
+    assert (home / "two.db").exists()
+    assert not (home / DATABASE).exists()
+
+
+def test_the_demo_plays_a_conversation_and_shows_the_row_before_and_after(run: Run, home: Path) -> None:
+    done = run("desk", "--as", "staff", "--demo")
+    assert done.exit_code == 0
+    lines = done.stdout.splitlines()
+    told = [line for line in lines if "in the database:" in line]
+    assert told == [
+        "order 13579 in the database: 2 x Smartphone Case, 19.99 each, Processing",
+        "order 13579 in the database: 2 x Smartphone Case, 19.99 each, Cancelled",
+    ]
+    assert [line for line in lines if line.startswith("> ")] == [
+        "> Can you look up my orders? My email is john@gmail.com",
+        "> Please cancel order 24601",
+        "> Then please cancel order 13579",
+    ]
+    assert sum(line.startswith("  · ") for line in lines) == 6
+    assert "Order 13579 (Smartphone Case) is cancelled." in lines
+    assert not (home / ".local/share/turnkeeper/desk.db").exists(), "it leaves nothing behind"
+    assert run("list", "--output-format", "json").stdout == "[]\n"
+
+
+def test_at_a_terminal_the_demo_is_to_be_talked_with(screen: Open) -> None:
+    chat = screen("desk", "--as", "staff", "--demo")
+    greeting = chat.prompt()
+    assert "TechNova Desk, as staff (demo): the practice model" in greeting
+    assert "Try: Can you look up my orders?" in greeting
+    assert "Order 47652 (Smartwatch) is cancelled." in chat.say("Please cancel order 47652")
+    assert "<reply>" not in chat.say("/history")
+    chat.type("\x04")
+    assert chat.ended() == 0
