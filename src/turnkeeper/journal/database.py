@@ -78,16 +78,21 @@ class Database:
         Where the connection breaks, `work` runs a second time on a new one, and is told so (`again`): before, it has
         changed nothing, or all of it was committed and only the answer was lost. JournalError and its subclasses.
         """
-        if self._writing is None:
+        self._wait_to_write(doing)
+        try:
             return self._run(self._writer, work, doing)
-        if not self._writing.acquire(timeout=self._patience):
+        finally:
+            self._done_writing()
+
+    def _wait_to_write(self, doing: str) -> None:
+        if self._writing is not None and not self._writing.acquire(timeout=self._patience):
             raise JournalLockedError(
                 f"The journal {shown(self.url)} could not {doing}: other writers were before it for "
                 f"{self._patience:g} seconds. Try again; nothing was written"
             )
-        try:
-            return self._run(self._writer, work, doing)
-        finally:
+
+    def _done_writing(self) -> None:
+        if self._writing is not None:
             self._writing.release()
 
     def _run(self, engine: sa.Engine, work: Callable[[sa.Connection, bool], _T], doing: str) -> _T:
@@ -120,23 +125,33 @@ class Database:
         """Open a transaction that writes and leave it open, for `finish` or `undo` to end; also from other threads."""
         if self._closed:
             raise JournalError(f"The journal {shown(self.url)} could not {doing}: it is closed")
-        if self._writing is not None and not self._writing.acquire(timeout=self._patience):
-            raise JournalLockedError(
-                f"The journal {shown(self.url)} could not {doing}: other writers were before it for "
-                f"{self._patience:g} seconds. Try again; nothing was written"
-            )
-        connection: sa.Connection | None = None
+        self._wait_to_write(doing)
         try:
-            connection = self._writer.connect()
-            connection.begin()
-        except BaseException as error:
-            if connection is not None:
-                connection.close()
+            return self._begun()
+        except sa.exc.DBAPIError as error:
             self._done_writing()
-            if isinstance(error, sa.exc.DBAPIError):
-                raise meaning(self.url, doing, error) from None
+            raise meaning(self.url, doing, error) from None
+        except BaseException:
+            self._done_writing()
             raise
-        return connection
+
+    def _begun(self) -> sa.Connection:
+        for again in (False, True):
+            connection = self._writer.connect()
+            try:
+                connection.begin()
+                if self.kind != "sqlite":
+                    # begins in truth, and finds a connection that broke while it lay idle before a tool does
+                    connection.exec_driver_sql("SELECT 1")
+                return connection
+            except sa.exc.DBAPIError as error:
+                connection.close()
+                if not error.connection_invalidated or again:
+                    raise
+            except BaseException:
+                connection.close()
+                raise
+        raise AssertionError("the second run returns or raises")
 
     def finish(self, connection: sa.Connection, work: Callable[[sa.Connection], _T], doing: str) -> _T:
         """Run `work` in the transaction that `begin` opened, and commit it; durable on return."""
@@ -160,10 +175,6 @@ class Database:
                     connection.rollback()
         finally:
             self._done_writing()
-
-    def _done_writing(self) -> None:
-        if self._writing is not None:
-            self._writing.release()
 
     def keep_a_log(self) -> None:
         """Switch a SQLite file to write-ahead logging, for good: readers and a writer don't shut each other out."""

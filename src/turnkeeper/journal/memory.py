@@ -77,7 +77,7 @@ class MemoryJournal:
         """See `Journal.waiting`."""
         found = [one for one in self._summaries() if one.status in WAITING]
         found.sort(key=lambda one: (one.updated_at, one.id))
-        return found[offset : offset + limit]
+        return _page(found, limit, offset)
 
     async def read(self, conversation_id: str, *, after: int = 0) -> list[Event]:
         """See `Journal.read`."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import TypeVar
@@ -11,7 +13,7 @@ from anyio import CancelScope, CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
 
 from turnkeeper.core.events import Event
-from turnkeeper.errors import UnknownConversationError
+from turnkeeper.errors import JournalError, UnknownConversationError
 from turnkeeper.journal import store
 from turnkeeper.journal.carrying import to_lines, whole_export
 from turnkeeper.journal.chain import event_of, problems_of, sound_events
@@ -81,16 +83,13 @@ class SQLJournal:
     @asynccontextmanager
     async def transaction(self, conversation_id: str, *, token: int | None) -> AsyncIterator[Transaction]:
         """See `Journal.transaction`."""
-        checked_id(conversation_id)
-        doing = f"begin a transaction for conversation {conversation_id!r}"
-        with CancelScope(shield=True):
-            connection = await _in_thread(lambda: self._database.begin(doing))
-        opened = _Transaction(self._database, connection, conversation_id, token)
+        opened = _Transaction(self._database, checked_id(conversation_id), token)
         try:
+            with CancelScope(shield=True):
+                await _in_thread(opened.begin)
             yield opened
         finally:
-            with CancelScope(shield=True):
-                await opened.leave()
+            await opened.leave()
 
     async def waiting(self, *, limit: int = 50, offset: int = 0) -> list[Summary]:
         """See `Journal.waiting`."""
@@ -238,32 +237,53 @@ class SQLJournal:
 
 
 class _Transaction:
-    """See `port.Transaction`."""
+    """See `port.Transaction`. Whatever cancels the task, one of `begin`, `commit` and `leave` ends what was begun."""
 
-    def __init__(self, database: Database, connection: sa.Connection, conversation_id: str, token: int | None) -> None:
+    def __init__(self, database: Database, conversation_id: str, token: int | None) -> None:
         self._database = database
         self._conversation_id = conversation_id
         self._token = token
-        self._open = True
+        self._guard = threading.Lock()
+        self._open: sa.Connection | None = None
+        self._left = False
         self._still_used = False
-        self.connection = connection
+        self.connection: sa.Connection | None = None
+
+    def begin(self) -> None:
+        connection = self._database.begin(f"begin a transaction for conversation {self._conversation_id!r}")
+        with self._guard:
+            if not self._left:
+                self.connection = self._open = connection
+                return
+        self._database.undo(connection, still_used=False)  # nobody waits for it any more
 
     async def commit(self, events: Sequence[Event], *, after: int) -> int:
-        self._open = False
+        doing = f"commit for conversation {self._conversation_id!r}"
 
         def append(connection: sa.Connection) -> int:
             return store.append(connection, False, self._conversation_id, events, after=after, token=self._token)
 
-        doing = f"commit for conversation {self._conversation_id!r}"
-        return await _in_thread(lambda: self._database.finish(self.connection, append, doing))
+        def finish() -> int:
+            connection = self._taken()
+            if connection is None:
+                raise JournalError(f"could not {doing}: the transaction is over")
+            return self._database.finish(connection, append, doing)
+
+        return await _to_its_end(finish)
 
     def abandon(self) -> None:
         self._still_used = True
 
     async def leave(self) -> None:
-        if self._open:
-            self._open = False
-            await _in_thread(lambda: self._database.undo(self.connection, still_used=self._still_used))
+        self._left = True
+        if (connection := self._taken()) is not None:
+            undo = functools.partial(self._database.undo, connection, still_used=self._still_used)
+            await _to_its_end(undo)
+
+    def _taken(self) -> sa.Connection | None:
+        with self._guard:
+            connection, self._open = self._open, None
+            return connection
 
 
 async def _in_thread(function: Callable[[], _T]) -> _T:
@@ -273,3 +293,10 @@ async def _in_thread(function: Callable[[], _T]) -> _T:
         limiter = CapacityLimiter(_THREADS)
         _threads.set(limiter)
     return await to_thread.run_sync(function, limiter=limiter)
+
+
+async def _to_its_end(function: Callable[[], _T]) -> _T:
+    """Run what ends a transaction: uncancelled, and not in line behind those that wait for it to end."""
+    with CancelScope(shield=True):
+        return await to_thread.run_sync(function, limiter=CapacityLimiter(1))
+    raise AssertionError("a shield swallows nothing")

@@ -182,7 +182,9 @@ def list_unfinished(connection: sa.Connection, now: float, limit: int) -> list[S
 
 def list_waiting(connection: sa.Connection, limit: int, offset: int) -> list[Summary]:
     """Those whose turn waits for a person, the longest first."""
-    return [_summary(row) for row in connection.execute(sql.WAITING, {"limit_": limit, "offset_": offset})]
+    return [
+        _summary(row) for row in connection.execute(sql.WAITING, {"limit_": max(limit, 0), "offset_": max(offset, 0)})
+    ]
 
 
 def _of(principal: Principal) -> tuple[sa.ColumnElement[bool], sa.ColumnElement[bool]]:
