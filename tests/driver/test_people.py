@@ -182,8 +182,8 @@ async def test_who_may_not_decide_changes_nothing(make: Make, url: str) -> None:
             await keeper.approvals.approve(waiting.id, by=tk.Principal("customer", "9603481"))
         with pytest.raises(ApprovalRefusedError, match="the digest is not that"):
             await keeper.approvals.approve(waiting.id, by=ANA, digest="0" * 64)
-        with pytest.raises(UnknownApprovalError, match="no approval 'apr_none'"):
-            await keeper.approvals.approve("apr_none", by=ANA)
+        with pytest.raises(UnknownApprovalError, match="no approval 'toolu_x@c'"):
+            await keeper.approvals.approve("toolu_x@c", by=ANA)
         assert len(await keeper.journal.read("c")) == events
         assert await keeper.approvals.list() == [waiting]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from turnkeeper.wire.json import decode, encode
 
-__all__ = ("approval_id", "denied_text", "digest_of", "edited_note", "expired_text")
+__all__ = ("approval_id", "conversation_of", "denied_text", "digest_of", "edited_note", "expired_text")
 
 
 def digest_of(conversation_id: str, call_id: str, tool: str, given: str) -> str:
@@ -25,8 +25,13 @@ def _ordered(value: Any) -> Any:
 
 
 def approval_id(conversation_id: str, call_id: str) -> str:
-    """The id of the approval of a call; a call has one at most."""
-    return "apr_" + hashlib.sha256(encode([conversation_id, call_id]).encode()).hexdigest()[:20]
+    """The id of the approval of a call; a call has one at most, and the id says where to look for it."""
+    return f"{call_id.replace('%', '%25').replace('@', '%40')}@{conversation_id}"
+
+
+def conversation_of(approval: str) -> str:
+    """The conversation that an approval's id names; empty for a text that is no such id."""
+    return approval.partition("@")[2]
 
 
 def denied_text(reason: str) -> str:

@@ -31,8 +31,8 @@ class Keeper:
         self.agent = agent
         self.journal = journal
         self._group = group
-        self.approvals = Approvals(agent, journal, agent.tools, agent.may_decide)
-        self.outcomes = Outcomes(agent, journal, agent.tools, agent.may_decide)
+        self.approvals = Approvals(journal, agent.tools, agent.may_decide, agent.now)
+        self.outcomes = Outcomes(journal, agent.tools, agent.may_decide, agent.now)
 
     async def conversation(
         self,

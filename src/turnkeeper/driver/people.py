@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from turnkeeper.core.approvals import denied_text, digest_of, expired_text
+from turnkeeper.core.approvals import conversation_of, denied_text, digest_of, expired_text
 from turnkeeper.core.calls import Call, CallState
 from turnkeeper.core.events import (
     ApprovalDecided,
@@ -32,9 +32,6 @@ from turnkeeper.journal.port import Journal
 from turnkeeper.tools import Registry, check_arguments, render_result
 from turnkeeper.types import Principal
 from turnkeeper.wire.json import decode, encode
-
-if TYPE_CHECKING:
-    from turnkeeper.driver.agent import Agent
 
 __all__ = ("Approval", "Approvals", "Outcomes", "UnknownOutcome", "expire", "may_decide")
 
@@ -77,21 +74,20 @@ def may_decide(who: Principal, approval: Approval) -> bool:
 class _Desk:
     """What approvals and outcomes share: finding a parked conversation, and adding a decision under the lease."""
 
-    def __init__(self, agent: Agent, journal: Journal) -> None:
-        self._agent = agent
+    def __init__(self, journal: Journal, registry: Registry, allowed: MayDecide, clock: Callable[[], float]) -> None:
         self._journal = journal
+        self._registry = registry
+        self._allowed = allowed
+        self._now = clock
 
-    def _now(self) -> float:
-        return self._agent.now()
-
-    async def _parked(self, conversation_id: str | None) -> list[tuple[str, Recorder, list[Event]]]:
+    async def _parked(
+        self, conversation_id: str | None, limit: int = 0, offset: int = 0
+    ) -> list[tuple[str, Recorder, list[Event]]]:
         """The conversations that wait for someone (or the one), with the events of their open turn."""
         if conversation_id is not None:
             names = [conversation_id]
         else:
-            names = []
-            while page := await self._journal.waiting(limit=200, offset=len(names)):
-                names += [summary.id for summary in page]
+            names = [summary.id for summary in await self._journal.waiting(limit=limit, offset=offset)]
         found = []
         for name in names:
             recorder = Recorder(self._journal, name)
@@ -141,17 +137,15 @@ def expire(recorder: Recorder, now: float) -> None:
 class Approvals(_Desk):
     """`keeper.approvals`: list what waits, decide. A decision is written down; the turn then goes on with `resume`."""
 
-    def __init__(self, agent: Agent, journal: Journal, registry: Registry, allowed: MayDecide) -> None:
-        super().__init__(agent, journal)
-        self._registry = registry
-        self._allowed = allowed
+    async def list(self, conversation_id: str | None = None, *, limit: int = 200, offset: int = 0) -> list[Approval]:
+        """The approvals that wait, the longest first; those of one conversation if it is named.
 
-    async def list(self, conversation_id: str | None = None) -> list[Approval]:
-        """The approvals that wait, the longest first; those of one conversation if it is named."""
+        `limit` and `offset` count waiting conversations.
+        """
         now = self._now()
         return [
             _approval(name, event)
-            for name, recorder, events in await self._parked(conversation_id)
+            for name, recorder, events in await self._parked(conversation_id, limit, offset)
             for event in events
             if isinstance(event, ApprovalRequested)
             and event.expires_at > now
@@ -187,7 +181,7 @@ class Approvals(_Desk):
         return await self._settle(approval_id, by, "edited", reason=reason, given=encode(input))
 
     async def _find(self, approval_id: str) -> tuple[Approval, str]:
-        for name, recorder, events in await self._parked(None):
+        for name, recorder, events in await self._parked(conversation_of(approval_id)):
             for event in events:
                 if isinstance(event, ApprovalRequested) and event.approval_id == approval_id:
                     approval = _approval(name, event)
@@ -246,16 +240,16 @@ class Approvals(_Desk):
 class Outcomes(_Desk):
     """`keeper.outcomes`: calls whose outcome is unknown; a person looks and says."""
 
-    def __init__(self, agent: Agent, journal: Journal, registry: Registry, allowed: MayDecide) -> None:
-        super().__init__(agent, journal)
-        self._registry = registry
-        self._allowed = allowed
+    async def list(
+        self, conversation_id: str | None = None, *, limit: int = 200, offset: int = 0
+    ) -> list[UnknownOutcome]:
+        """The calls that wait, the longest first; those of one conversation if it is named.
 
-    async def list(self, conversation_id: str | None = None) -> list[UnknownOutcome]:
-        """The calls that wait, the longest first; those of one conversation if it is named."""
+        `limit` and `offset` count waiting conversations.
+        """
         return [
             _unknown(name, events, call)
-            for name, recorder, events in await self._parked(conversation_id)
+            for name, recorder, events in await self._parked(conversation_id, limit, offset)
             for call in (recorder.state.turn.calls if recorder.state.turn is not None else ())
             if call.state is CallState.OUTCOME_UNKNOWN
         ]
