@@ -51,14 +51,17 @@ class ToolError(TurnkeeperError):
     """Raise this in a tool to tell the model something: its text reaches the model word for word.
 
     Any other exception becomes a short neutral text with an error id, and its details go to the log only.
-    `content` is text; it must not be blank (the API refuses an error result without text).
+    `content` is text; it must not be blank (the API refuses an error result without text). What a `transactional` tool
+    wrote is rolled back, as for any exception, unless `keep_writes` is set: then it is committed together with this
+    result. That is for a refusal that leaves a trace, such as a line in an audit.
     """
 
     code = "tool_error"
 
-    def __init__(self, content: str) -> None:
+    def __init__(self, content: str, *, keep_writes: bool = False) -> None:
         super().__init__(content)
         self.content = content
+        self.keep_writes = keep_writes
 
 
 class ArgumentsRejectedError(TurnkeeperError):

@@ -49,6 +49,8 @@ class Ledger:
             ctx.connection.execute(sa.text("INSERT INTO ledger (line, key) VALUES (:line, :key)"), values)
             if how == "refuse":
                 raise tk.ToolError("нельзя")
+            if how == "note":
+                raise tk.ToolError("нельзя, но записано", keep_writes=True)
             if how == "break":
                 raise ValueError(line)
             if how == "hang":
@@ -87,6 +89,46 @@ async def test_writes_are_kept_with_the_result_or_not_at_all(make: Make, url: st
     assert found[1] == (True, "нельзя")
     assert found[2][0] is True
     assert found[3] == (False, "booked г")
+
+
+async def test_a_refusal_may_keep_its_writes_and_is_recorded_with_them(make: Make, url: str) -> None:
+    async with ledger_at(url) as ledger:
+        calls = [call("book", {"line": "a", "how": "refuse"}), call("book", {"line": "б", "how": "note"})]
+        api = MessagesAPI(script(reply(*calls), "ok"))
+        async with make(api, tools=[ledger.tool()]).open(url) as keeper:
+            found = await (await keeper.conversation("c")).send("go")
+        assert [record.outcome for record in found.calls] == ["failed", "failed"]
+        assert ledger.lines() == ["б"]
+    assert results(api) == [(True, "нельзя"), (True, "нельзя, но записано")]
+    api.assert_all_accepted()
+
+
+async def test_a_transaction_does_not_wait_for_threads_of_those_that_wait_for_it(make: Make, url: str) -> None:
+    async with ledger_at(url) as ledger:
+        booked = threading.Event()
+
+        @tk.tool(effect="read")
+        def look() -> str:
+            """Wait for what is booked."""
+            return "seen" if booked.wait(20) else "nothing"
+
+        @tk.tool(effect="transactional")
+        def book(ctx: tk.ToolContext) -> str:
+            """Book a line."""
+            ctx.connection.execute(sa.text("INSERT INTO ledger (line, key) VALUES ('a', '')"))
+            booked.set()
+            return "booked"
+
+        threads = anyio.to_thread.current_default_thread_limiter()
+        before, threads.total_tokens = threads.total_tokens, 1
+        try:
+            api = MessagesAPI(script(reply(call("look"), call("book")), "ok"))
+            async with make(api, tools=[look, book]).open(url) as keeper:
+                await (await keeper.conversation("c")).send("go")
+        finally:
+            threads.total_tokens = before
+        assert ledger.lines() == ["a"]
+    assert results(api) == [(False, "seen"), (False, "booked")]
 
 
 async def test_transactional_calls_run_one_after_another_in_the_models_order_beside_the_others(

@@ -158,6 +158,21 @@ async def test_tool_errors_in_a_group_are_told_line_by_line_and_others_are_not()
     assert "(ExceptionGroup, error id 7f3a9c12)" in str((await failed(mixed)).content)
 
 
+async def test_a_tool_error_may_keep_what_was_written_a_group_only_if_all_in_it_do() -> None:
+    kept, undone = ToolError("записано", keep_writes=True), ToolError("no")
+    assert (await failed(kept, effect="transactional")).keep_writes
+    assert (await failed(ExceptionGroup("tasks", [kept, kept]))).keep_writes
+    for exception in (undone, ExceptionGroup("tasks", [kept, undone]), OSError("gone")):
+        assert not (await failed(exception, effect="transactional")).keep_writes
+
+
+async def test_what_a_failed_transaction_did_is_undone_so_the_model_is_not_told_that_it_may_be_done() -> None:
+    outcome = await failed(OSError("disk"), effect="transactional")
+    assert outcome.content == (
+        "The tool failed (OSError, error id 7f3a9c12). The details are in the application's log."
+    )
+
+
 async def test_a_result_that_cannot_be_sent_is_an_error_that_says_the_tool_finished() -> None:
     cyclic: list[Any] = []
     cyclic.append(cyclic)

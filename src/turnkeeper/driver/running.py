@@ -170,7 +170,10 @@ class CallRunner:
             await self._recorder.flush()
 
     async def _in_transaction(self, one: Ready) -> None:
-        """The tool's writes and the call's result are committed together, or, if it fails, only the result is."""
+        """The tool's writes and the call's result are committed together, or, if it fails, only the result is.
+
+        A failure may ask to keep what was written: a refusal that leaves a line in an audit.
+        """
         outcome: Outcome | None = None
         async with self._recorder.transaction() as opened:
             try:
@@ -180,10 +183,11 @@ class CallRunner:
                     opened.abandon()
             if outcome.state == "timed_out":
                 outcome = replace(outcome, content=UNDONE)
-            if outcome.state == "succeeded":
+            kept = outcome.state == "succeeded" or outcome.keep_writes
+            if kept:
                 self._finish(one, outcome)
                 await self._recorder.commit(opened)
-        if outcome.state != "succeeded":
+        if not kept:
             self._finish(one, outcome)
         await self._recorder.flush()
 

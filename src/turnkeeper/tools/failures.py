@@ -20,7 +20,15 @@ from turnkeeper.errors import ToolError
 from turnkeeper.tools.masking import mask
 from turnkeeper.tools.wording import clean, cut
 
-__all__ = ("ERROR_TEXT_PLACEHOLDER", "failure_text", "log_failure", "new_error_id", "told_error", "unrendered_text")
+__all__ = (
+    "ERROR_TEXT_PLACEHOLDER",
+    "failure_text",
+    "keeps_writes",
+    "log_failure",
+    "new_error_id",
+    "told_error",
+    "unrendered_text",
+)
 
 logger = logging.getLogger("turnkeeper.tools")
 
@@ -45,6 +53,11 @@ def told_error(exception: BaseException, limit: int) -> str | None:
         return None
     text = "\n".join(str(getattr(leaf, "content", leaf)) for leaf in leaves)
     return cut(clean(text), limit) if text.strip() else ERROR_TEXT_PLACEHOLDER
+
+
+def keeps_writes(exception: BaseException) -> bool:
+    """Whether what the tool wrote stands although it raised: a `ToolError` says so, and each one of a group."""
+    return all(isinstance(leaf, ToolError) and getattr(leaf, "keep_writes", False) for leaf in _leaves(exception))
 
 
 def _leaves(exception: BaseException) -> Iterator[BaseException]:

@@ -25,7 +25,14 @@ import anyio
 
 from turnkeeper.tools.context import ToolContext
 from turnkeeper.tools.definition import Tool
-from turnkeeper.tools.failures import failure_text, log_failure, new_error_id, told_error, unrendered_text
+from turnkeeper.tools.failures import (
+    failure_text,
+    keeps_writes,
+    log_failure,
+    new_error_id,
+    told_error,
+    unrendered_text,
+)
 from turnkeeper.tools.json_forms import ITEM_LIMIT, collected
 from turnkeeper.tools.options import REPEATABLE
 from turnkeeper.tools.results import render_result
@@ -49,6 +56,7 @@ _left_behind: set[asyncio.Task[Any]] = set()
 class Outcome:
     """How a call ended. `content` is for its `tool_result`: text, or content blocks; text only, and never blank, if
     `is_error`. `error_id` links an unexpected failure to the log. `seconds` is the whole time, attempts and pauses too.
+    `keep_writes` says of a failure that what a transactional tool wrote is committed all the same.
     """
 
     state: State
@@ -57,6 +65,7 @@ class Outcome:
     error_id: str | None = None
     seconds: float = 0.0
     attempts: int = 1
+    keep_writes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,10 +181,19 @@ def _outcome(
         if ending.finished:
             text, what = unrendered_text(exception, error_id), "returned what can't be sent"
         else:
-            text = failure_text(exception, error_id, changes=tool.effect != "read")
+            # a transaction is rolled back, and left nothing
+            text = failure_text(exception, error_id, changes=tool.effect not in ("read", "transactional"))
             what = "failed"
         log_failure(exception, tool=tool.name, call_id=context.call_id, error_id=error_id, what=what)
-    return Outcome(state="failed", content=text, is_error=True, error_id=error_id, seconds=seconds, attempts=attempts)
+    return Outcome(
+        state="failed",
+        content=text,
+        is_error=True,
+        error_id=error_id,
+        seconds=seconds,
+        attempts=attempts,
+        keep_writes=not ending.finished and keeps_writes(exception),
+    )
 
 
 async def _attempt(tool: Tool[..., Any], arguments: Mapping[str, Any], context: ToolContext, grace: float) -> _Ending:
@@ -246,6 +264,11 @@ def _runs_on_the_loop(function: Callable[..., Any]) -> bool:
     return any(test(function) or test(called) for test in asynchronous)
 
 
+def _holds_a_lock(tool: Tool[..., Any]) -> bool:
+    # Its transaction is open, and on SQLite all others wait for it to end: it must not wait for their threads.
+    return tool.effect == "transactional"
+
+
 async def _in_task(tool: Tool[..., Any], arguments: Mapping[str, Any], context: ToolContext) -> _Ending:
     context.state.started = True
     try:
@@ -257,12 +280,12 @@ async def _in_task(tool: Tool[..., Any], arguments: Mapping[str, Any], context: 
         return _Raised(error)
     if isinstance(value, Iterator):
         # Its body runs while it is read, and may block.
-        return await run_in_thread(lambda: _finish(tool, value, context))
+        return await run_in_thread(lambda: _finish(tool, value, context), at_once=_holds_a_lock(tool))
     return _rendered(tool, value)
 
 
 async def _in_thread(tool: Tool[..., Any], arguments: Mapping[str, Any], context: ToolContext) -> _Ending:
-    ending = await run_in_thread(lambda: _call(tool, arguments, context))
+    ending = await run_in_thread(lambda: _call(tool, arguments, context), at_once=_holds_a_lock(tool))
     if not isinstance(ending, _Deferred):
         return ending
     # A sync function that returns a coroutine or an async iterator, as wrappers of async functions do.

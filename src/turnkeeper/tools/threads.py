@@ -28,12 +28,13 @@ _lock = threading.Lock()
 _idle: list[_Worker] = []
 
 
-async def run_in_thread(function: Callable[[], T]) -> T:
+async def run_in_thread(function: Callable[[], T], *, at_once: bool = False) -> T:
     """Call `function` in a thread with the context variables of the caller; `function` must not raise.
 
-    Cancellation abandons the thread at once; what it returns later is dropped.
+    `at_once` doesn't wait where all threads are taken. Cancellation abandons the thread at once; what it returns later
+    is dropped.
     """
-    async with anyio.to_thread.current_default_thread_limiter():
+    async with contextlib.nullcontext() if at_once else anyio.to_thread.current_default_thread_limiter():
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         context = contextvars.copy_context()
