@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import turnkeeper as tk
 from tests.driver.conftest import agent_over
-from turnkeeper.core.events import CallFinished, CallRejected
+from turnkeeper.core.events import ApprovalDecided, CallFinished, CallRejected, CallResolved
 from turnkeeper.core.history import History
 from turnkeeper.core.machine import replay
 from turnkeeper.errors import InputError
@@ -20,7 +20,8 @@ from turnkeeper.journal import MemoryJournal
 from turnkeeper.testing import MessagesAPI, call, faults, reply
 
 SEARCH = {"type": "web_search_20250305", "name": "web_search"}
-NAMES = ["good", "bad", "careful", "hang", "missing"]
+NAMES = ["good", "bad", "careful", "hang", "asks", "missing"]
+ANA = tk.Principal("staff", "ana")
 IDS = st.sampled_from([None, None, None, "", "call_0", "toolu_x"])
 TEXTS = st.sampled_from(["ok", "Привет 🙂", "\n\n", "שלום"])
 STOPS = st.sampled_from(
@@ -115,10 +116,18 @@ class World:
             await anyio.sleep_forever()
             return ""
 
-        return [SEARCH, good, bad, careful, hang]
+        @tk.tool(approval="always")
+        def asks(ctx: tk.ToolContext, n: int = 0) -> str:
+            """Asks first."""
+            self.ran[ctx.call_id] += 1
+            return "allowed"
+
+        return [SEARCH, good, bad, careful, hang, asks]
 
 
-STEPS = st.tuples(st.sampled_from(["send", "send", "leave", "cancel", "resume"]), st.integers(1, 9), st.booleans())
+STEPS = st.tuples(
+    st.sampled_from(["send", "send", "leave", "cancel", "resume", "decide", "decide"]), st.integers(1, 9), st.booleans()
+)
 
 
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -151,10 +160,16 @@ async def walk(drawn: list[Any], steps: list[tuple[str, int, bool]], stream: boo
             if crash:  # nothing survives but the journal
                 conversation = await keeper.conversation("c")
             words = f"слово {number}"
-            if how != "resume":
+            if how not in ("resume", "decide"):
                 said.append(words)
             try:
-                turn = conversation.resume() if how == "resume" else conversation.send(words)
+                if how == "decide":
+                    await decide(keeper, updates)
+                turn = (
+                    conversation.resume()
+                    if how in ("resume", "decide")
+                    else conversation.send(words, when_busy="interrupt")
+                )
                 await drive(conversation, turn, how, updates)
             except (tk.APIError, InputError):
                 continue
@@ -165,14 +180,28 @@ async def walk(drawn: list[Any], steps: list[tuple[str, int, bool]], stream: boo
     replay(events)
     texts = [b["text"] for m in history.messages() if m["role"] == "user" for b in m["content"] if b["type"] == "text"]
     assert texts == said
-    results = Counter(event.call_id for event in events if isinstance(event, CallFinished | CallRejected))
+    ends = CallFinished | CallRejected | ApprovalDecided | CallResolved
+    results = Counter(e.call_id for e in events if isinstance(e, ends) and e.content is not None)
     assert all(count == 1 for count in results.values())
     assert all(count == 1 for count in world.ran.values())
 
 
+async def decide(keeper: tk.Keeper, number: int) -> None:
+    """Say something about everything that waits for a person."""
+    for approval in await keeper.approvals.list():
+        if number % 3 == 0:
+            await keeper.approvals.deny(approval.id, by=ANA, reason="нет")
+        elif number % 3 == 1:
+            await keeper.approvals.approve(approval.id, by=ANA, digest=approval.digest)
+        else:
+            await keeper.approvals.edit(approval.id, by=ANA, input={"n": number})
+    for unknown in await keeper.outcomes.list():
+        await keeper.outcomes.happened(unknown.conversation_id, unknown.call_id, by=ANA)
+
+
 async def drive(conversation: tk.Conversation, turn: tk.Turn, how: str, updates: int) -> None:
     """Run the turn to its end, or leave or cancel it after so many updates."""
-    if how in ("send", "resume"):
+    if how in ("send", "resume", "decide"):
         await turn
         return
     async for _ in turn:

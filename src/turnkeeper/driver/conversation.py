@@ -203,7 +203,7 @@ class Conversation:
             self._running.cancel()
             with anyio.CancelScope(shield=True):
                 await self._ended.wait()
-        else:
+        if self.is_open:
             await self._close("cancelled")
 
     async def _close(self, reason: str) -> None:
@@ -236,12 +236,11 @@ class Conversation:
             try:
                 with self._running:
                     reply = await self._drive(opening, emit, wait=when_busy == "wait")
-                if reply is None:  # cancel() stopped it
-                    await self._close("cancelled")
-                    reply = reply_of(self._recorder, self.id)
             finally:
                 self._running = None
                 self._ended.set()
+            if reply is None:
+                raise InputError(f"the turn of conversation {self.id!r} was cancelled before it began")
             return reply
 
         return Turn(work, self._group)
@@ -278,8 +277,13 @@ class Conversation:
             recorder.stage(self._first_event())
         for event in events:
             recorder.stage(event)
-        error = await Loop(plan=self._plan, client=client, recorder=recorder, runner=self._runner()).run()
-        if error is not None:
+        error = None
+        self._running = anyio.CancelScope()
+        with self._running as scope:
+            error = await Loop(plan=self._plan, client=client, recorder=recorder, runner=self._runner()).run()
+        if scope.cancelled_caught:  # by cancel(): the turn is closed while the lease is still held
+            await self._end_open_turn("cancelled")
+        elif error is not None:
             raise error
         return reply_of(recorder, self.id)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import uuid
@@ -10,7 +11,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from turnkeeper.errors import ConversationBusyError
+from turnkeeper.errors import ConversationBusyError, JournalError
 from turnkeeper.journal.port import Journal, Lease
 
 __all__ = ("LEASE_SECONDS", "Hold", "held", "new_holder")
@@ -32,7 +33,7 @@ class Hold:
 
     def __init__(self, lease: Lease) -> None:
         self.lease = lease
-        self.lost: ConversationBusyError | None = None
+        self.lost: JournalError | None = None
 
     @property
     def token(self) -> int:
@@ -59,14 +60,15 @@ async def held(
     work = anyio.CancelScope()
 
     async def keep() -> None:
-        while True:
+        while hold.lost is None:
             await anyio.sleep(RENEW_SECONDS)
             try:
                 hold.lease = await journal.renew(hold.lease, seconds=LEASE_SECONDS, now=clock())
-            except ConversationBusyError as error:
-                hold.lost = error
-                work.cancel()
-                return
+            except JournalError as error:
+                # A journal that is busy or away for a moment costs nothing while the lease lasts.
+                passing = getattr(error, "retryable", False) and clock() < hold.lease.expires_at
+                hold.lost = None if passing else error
+        work.cancel()
 
     # The group is entered and left by hand so that what the block raises is not wrapped in an exception group.
     group = anyio.create_task_group()
@@ -80,7 +82,7 @@ async def held(
     finally:
         group.cancel_scope.cancel()
         await group.__aexit__(None, None, None)
-        with anyio.CancelScope(shield=True):
+        with anyio.CancelScope(shield=True), contextlib.suppress(JournalError):  # it runs out by itself
             await journal.release(hold.lease)
 
 
