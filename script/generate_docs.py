@@ -40,13 +40,17 @@ def sentences(value: Any) -> str:
 
 def errors() -> str:
     """docs/errors.md"""
-    from turnkeeper import errors as module
+    from turnkeeper import errors as general
+    from turnkeeper.desk import errors as desk
+    from turnkeeper.journal import errors as journal
 
     parts = ["# Errors", "Everything that Turnkeeper raises on purpose is a `TurnkeeperError`. `code` is stable."]
-    for name in sorted(module.__all__, key=lambda name: len(getattr(module, name).__mro__)):
-        kind = getattr(module, name)
-        above = kind.__mro__[1].__name__
-        parts += [f"## {name}", f"Code `{kind.code}`, a kind of `{above}`.", sentences(kind)]
+    for module in (general, journal, desk):
+        parts.append(f"## `{module.__name__}`")
+        for name in sorted(module.__all__, key=lambda name: len(getattr(module, name).__mro__)):
+            kind = getattr(module, name)
+            above = kind.__mro__[1].__name__
+            parts += [f"### {name}", f"Code `{kind.code}`, a kind of `{above}`.", sentences(kind)]
     return "\n\n".join(parts)
 
 
