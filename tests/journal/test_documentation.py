@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from tests.docs.blocks import read_blocks
-from tests.journal.samples import one_turn, said, started
+from tests.journal.samples import NOON, one_turn, said, started
 from turnkeeper.errors import JournalError
 from turnkeeper.journal import Journal, errors, schema
 
@@ -41,6 +41,7 @@ def test_the_page_names_every_error() -> None:
 async def test_the_queries_of_the_page_find_what_they_say(database_journal: Journal, database_url: str) -> None:
     await database_journal.append("c-42", one_turn(), after=0)
     await database_journal.append("c-43", [started(), said()], after=0)
+    await database_journal.enqueue("c-43", '"дальше"', key="sms-7", principal=None, now=NOON)
     other = "::json" if "sqlite" in database_url else "payload ->>"
     engine = sa.create_engine(database_url, poolclass=sa.pool.NullPool)
     with engine.connect() as connection:
@@ -48,4 +49,4 @@ async def test_the_queries_of_the_page_find_what_they_say(database_journal: Jour
             [tuple(row)[:2] for row in connection.exec_driver_sql(query)] for query in QUERIES if other not in query
         ]
     assert [row[0] for row in found[0]] == list(range(1, 10))
-    assert found[1:] == [[("c-43", None)], [("get_order", 1)], [("succeeded", 1)]]
+    assert found[1:] == [[("c-43", None)], [("c-43", "sms-7")], [("get_order", 1)], [("succeeded", 1)]]

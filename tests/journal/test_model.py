@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import pytest
@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from tests.journal.samples import ANA, NOON, OLGA, ended, said, started
-from turnkeeper.core.events import Event, TurnResumed, TurnWarned
+from turnkeeper.core.events import Event, TurnResumed, TurnStarted, TurnWarned
 from turnkeeper.errors import ConversationBusyError, UnknownConversationError
 from turnkeeper.journal import Lease, MemoryJournal, open_journal
 from turnkeeper.journal.errors import ConversationExistsError
+from turnkeeper.wire.json import encode
 
 T = TypeVar("T")
 TEXT = st.text(max_size=8) | st.sampled_from(["", "\x00", "🙂", "\ufffd", "שלום", "a\nb"])
@@ -30,6 +31,7 @@ EVENT = st.one_of(
 )
 NAMES = st.sampled_from(["a", "b", "заказ"])
 HOLDERS = st.sampled_from(["x", "y"])
+KEYS = st.sampled_from(["k1", "k2", "ключ 3"])
 
 
 @dataclass
@@ -41,6 +43,8 @@ class Model:
     holder: str | None = None
     until: float = 0.0
     since: float = 0.0
+    queue: dict[str, str] = field(default_factory=dict)
+    keys: set[str] = field(default_factory=set)
 
 
 class Walk(RuleBasedStateMachine):
@@ -95,6 +99,29 @@ class Walk(RuleBasedStateMachine):
             else:
                 self.refuses(work, ConversationBusyError)
 
+    @rule(name=NAMES, key=KEYS, text=TEXT)
+    def enqueue(self, name: str, key: str, text: str) -> None:
+        model = self.model(name)
+        work = self.journal.enqueue(name, encode(text), key=key, principal=None, now=self.now)
+        assert self.do(work) is (key not in model.keys)
+        if key not in model.keys:
+            model.queue[key] = encode(text)
+            model.keys.add(key)
+
+    @rule(name=NAMES, key=KEYS)
+    def dequeue(self, name: str, key: str) -> None:
+        assert self.do(self.journal.dequeue(name, key)) is (self.model(name).queue.pop(key, None) is not None)
+
+    @rule(name=NAMES, key=KEYS)
+    def begin_a_turn(self, name: str, key: str) -> None:
+        model = self.model(name)
+        events: list[Event] = [replace(said("…"), key=key), ended()]
+        events = events if model.events else [started(None), *events]
+        self.do(self.journal.append(name, events, after=len(model.events)))
+        model.events += events
+        model.queue.pop(key, None)
+        model.keys.add(key)
+
     @rule(seconds=st.sampled_from([0.0, 1.0, 20.0, 100.0]))
     def wait(self, seconds: float) -> None:
         self.now += seconds
@@ -136,7 +163,7 @@ class Walk(RuleBasedStateMachine):
     def erase(self, name: str) -> None:
         model = self.model(name)
         work = self.journal.erase(name, by=ANA, now=self.now)
-        if not model.events:
+        if not model.events and not model.keys:
             self.refuses(work, UnknownConversationError)
             return
         assert [one.events for one in self.do(work)] == [len(model.events)]
@@ -161,6 +188,9 @@ class Walk(RuleBasedStateMachine):
             self.model(name).events = self.do(there.read(name))
             tokens = [int(part.split(",")[0]) for part in self.exports[name].split('"token":')[1:] if part[0].isdigit()]
             self.model(name).token = max([self.model(name).token, *tokens])
+            for key in {event.key for event in self.model(name).events if isinstance(event, TurnStarted)} - {None}:
+                self.model(name).queue.pop(str(key), None)
+                self.model(name).keys.add(str(key))
 
     @rule()
     def reopen(self) -> None:
@@ -181,6 +211,11 @@ class Walk(RuleBasedStateMachine):
         for name in there:
             assert self.do(self.journal.verify(name)) == []
         self.the_open_ones_are_found(there)
+        for name, model in self.models.items():
+            found = self.do(self.journal.queued(name))
+            assert [(one.key, one.content) for one in found] == list(model.queue.items())
+        waiting = {name for name, model in self.models.items() if model.queue and self.is_free(model)}
+        assert set(self.do(self.journal.backlog(now=self.now))) == waiting
         assert [one.conversation_id for one in self.do(self.journal.erasures())] == self.erased[::-1]
 
     def the_open_ones_are_found(self, there: dict[str, Model]) -> None:
@@ -188,11 +223,11 @@ class Walk(RuleBasedStateMachine):
             steps = [e.type for e in model.events if e.type in ("turn_started", "turn_resumed", "turn_ended")]
             return "turn_started" in steps and steps[-1] != "turn_ended"
 
-        def is_free(model: Model) -> bool:
-            return model.holder is None or model.until <= self.now
-
         found = {one.id for one in self.do(self.journal.unfinished(now=self.now))}
-        assert found == {name for name, model in there.items() if is_open(model) and is_free(model)}
+        assert found == {name for name, model in there.items() if is_open(model) and self.is_free(model)}
+
+    def is_free(self, model: Model) -> bool:
+        return model.holder is None or model.until <= self.now
 
     def teardown(self) -> None:
         self.do(self.journal.aclose())
@@ -222,7 +257,7 @@ def test_a_walk_over_postgresql(postgres_database: str, monkeypatch: pytest.Monk
 
     def begin(self: Walk, *_: Any) -> None:
         with engine.begin() as connection:
-            for table in ("turnkeeper_events", "turnkeeper_conversations", "turnkeeper_erasures"):
+            for table in ("turnkeeper_inbox", "turnkeeper_events", "turnkeeper_conversations", "turnkeeper_erasures"):
                 if sa.inspect(connection).has_table(table):
                     connection.exec_driver_sql(f"DELETE FROM {table}")
         plain(self)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnkeeper.journal.memory import MemoryJournal
 from turnkeeper.journal.opening import open_journal
-from turnkeeper.journal.port import Erasure, Journal, Lease, Problem, Summary
+from turnkeeper.journal.port import Erasure, Journal, Lease, Problem, Queued, Summary
 
 if TYPE_CHECKING:
     from turnkeeper.journal.sql import SQLJournal
@@ -20,6 +20,7 @@ __all__ = (
     "Lease",
     "MemoryJournal",
     "Problem",
+    "Queued",
     "SQLJournal",
     "Summary",
     "open_journal",

@@ -12,10 +12,12 @@ from turnkeeper.errors import ConversationBusyError, JournalError, UnknownConver
 from turnkeeper.journal.carrying import to_lines, whole_export
 from turnkeeper.journal.chain import Row, problems_of, rows_of
 from turnkeeper.journal.errors import ConversationExistsError
-from turnkeeper.journal.ids import checked_id, storable
-from turnkeeper.journal.port import Erasure, Lease, Problem, Summary, Transaction
+from turnkeeper.journal.ids import checked_id, checked_key, storable
+from turnkeeper.journal.messages import Messages
+from turnkeeper.journal.port import Erasure, Lease, Problem, Queued, Summary, Transaction
 from turnkeeper.journal.summaries import WAITING, summarised
 from turnkeeper.types import Principal
+from turnkeeper.wire.json import fold_surrogates
 
 __all__ = ("MemoryJournal",)
 
@@ -30,6 +32,7 @@ class _Kept:
     summary: Summary | None = None
     lease: Lease | None = None
     token: int = 0
+    messages: Messages = field(default_factory=Messages)
 
     def rows(self, conversation_id: str) -> list[Row]:
         """The events as a journal in a database would store them; made when asked for, to keep appending cheap."""
@@ -58,6 +61,7 @@ class MemoryJournal:
             kept.summary = summarised(conversation_id, kept.summary, events)
             kept.events.extend(events)
             kept.tokens.extend([token] * len(events))
+            kept.messages.begin(events)
             self._kept[conversation_id] = kept
         return len(kept.events)
 
@@ -98,6 +102,53 @@ class MemoryJournal:
         found.sort(key=lambda one: (one.updated_at, one.id))
         return _page(found, limit)
 
+    async def enqueue(
+        self, conversation_id: str, content: str, *, key: str, principal: Principal | None, now: float
+    ) -> bool:
+        """See `Journal.enqueue`."""
+        kept = self._kept.get(checked_id(conversation_id)) or _Kept()
+        message = Queued(
+            conversation_id=conversation_id,
+            key=checked_key(key),
+            content=fold_surrogates(content),
+            principal=principal and Principal(*map(storable, (principal.kind, principal.id, principal.level))),
+            at=float(now),
+        )
+        if kept.messages.knows(key):
+            return False
+        owner = kept.summary.principal if kept.summary is not None else kept.messages.first_sender
+        if owner is not None and principal is not None and not _same(owner, principal):
+            raise UnknownConversationError(f"no conversation {conversation_id!r} in this journal")
+        self._kept[conversation_id] = kept
+        kept.messages.add(message)
+        return True
+
+    async def queued(self, conversation_id: str, *, limit: int = 50) -> list[Queued]:
+        """See `Journal.queued`."""
+        kept = self._kept.get(checked_id(conversation_id))
+        return _page(list(kept.messages.waiting.values()), limit) if kept else []
+
+    async def dequeue(self, conversation_id: str, key: str) -> bool:
+        """See `Journal.dequeue`."""
+        kept = self._kept.get(checked_id(conversation_id))
+        return kept is not None and kept.messages.remove(checked_key(key))
+
+    async def sender(self, conversation_id: str, key: str) -> Principal | None:
+        """See `Journal.sender`."""
+        kept = self._kept.get(checked_id(conversation_id))
+        return kept.messages.sender(key) if kept else None
+
+    async def backlog(self, *, now: float, limit: int = 50) -> list[str]:
+        """See `Journal.backlog`."""
+        found = [
+            (min(one.at for one in kept.messages.waiting.values()), name)
+            for name, kept in self._kept.items()
+            if kept.messages.waiting
+            and not _held(kept.lease, now)
+            and (kept.summary is None or kept.summary.status not in WAITING)
+        ]
+        return _page([name for _, name in sorted(found)], limit)
+
     async def acquire(self, conversation_id: str, *, holder: str, seconds: float, now: float) -> Lease:
         """See `Journal.acquire`."""
         kept = self._kept.setdefault(checked_id(conversation_id), _Kept())
@@ -137,10 +188,12 @@ class MemoryJournal:
     async def erase(self, what: str | Principal, *, by: Principal, now: float) -> list[Erasure]:
         """See `Journal.erase`."""
         if isinstance(what, str):
-            self._existing(what)
+            kept = self._kept.get(checked_id(what))
+            if kept is None or not kept.messages:
+                self._existing(what)
             names = [what]
         else:
-            names = sorted(one.id for one in self._summaries() if _same(one.principal, what))
+            names = sorted(name for name, kept in self._kept.items() if _owns(what, kept))
         receipts = []
         for name in names:
             kept = self._kept[name]
@@ -174,7 +227,9 @@ class MemoryJournal:
             summary=summary,
             lease=kept.lease,
             token=max(kept.token, *(token or 0 for token in tokens)),
+            messages=kept.messages,
         )
+        kept.messages.begin(carried.events)
         return summary
 
     async def verify(self, conversation_id: str) -> list[Problem]:
@@ -202,6 +257,10 @@ def _page(found: list[_T], limit: int, offset: int = 0) -> list[_T]:
 
 def _held(lease: Lease | None, now: float) -> bool:
     return lease is not None and lease.expires_at > now
+
+
+def _owns(who: Principal, kept: _Kept) -> bool:
+    return _same(kept.summary.principal, who) if kept.summary is not None else kept.messages.of(who)
 
 
 def _same(found: Principal | None, wanted: Principal) -> bool:

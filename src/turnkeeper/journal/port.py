@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from turnkeeper.core.events import Event
 from turnkeeper.types import Principal
 
-__all__ = ("Erasure", "Journal", "Lease", "Problem", "Summary", "Transaction")
+__all__ = ("Erasure", "Journal", "Lease", "Problem", "Queued", "Summary", "Transaction")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +41,17 @@ class Lease:
     token: int
     since: float
     expires_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queued:
+    """A message that waits for its turn: `content` is JSON text, `key` the sender's id for it, `at` when it came."""
+
+    conversation_id: str
+    key: str
+    content: str
+    principal: Principal | None
+    at: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +145,37 @@ class Journal(Protocol):
         """Conversations whose turn waits for a person (`awaiting_approval`, `awaiting_resolution`), longest first."""
         ...
 
+    async def enqueue(
+        self, conversation_id: str, content: str, *, key: str, principal: Principal | None, now: float
+    ) -> bool:
+        """Keep a message (`content` is JSON text) until its turn begins; durable on return.
+
+        False, and nothing is changed, if a message of that key has come to the conversation before: it waits, has
+        become a turn (`TurnStarted.key`), or was taken out. The append that begins its turn takes it out of the
+        queue. UnknownConversationError if the conversation is another principal's, by its first event or, where it
+        has not begun, by the message that waits. InputError for a key that can't be kept (the rules are those of ids).
+        """
+        ...
+
+    async def queued(self, conversation_id: str, *, limit: int = 50) -> list[Queued]:
+        """The messages that wait, in the order in which they came."""
+        ...
+
+    async def dequeue(self, conversation_id: str, key: str) -> bool:
+        """Take a message out without a turn; its key stays taken. False if none of that key waits."""
+        ...
+
+    async def sender(self, conversation_id: str, key: str) -> Principal | None:
+        """Who sent the message of that key through `enqueue`, whether it waits or not; None if that isn't known."""
+        ...
+
+    async def backlog(self, *, now: float, limit: int = 50) -> list[str]:
+        """Ids of conversations in which messages wait, that no lease holds, and whose turn waits for no person.
+
+        The one with the longest waiting message comes first.
+        """
+        ...
+
     async def acquire(self, conversation_id: str, *, holder: str, seconds: float, now: float) -> Lease:
         """Take the lease, or extend one's own. ConversationBusyError says who holds it and since when."""
         ...
@@ -149,6 +191,7 @@ class Journal(Protocol):
     async def erase(self, what: str | Principal, *, by: Principal, now: float) -> list[Erasure]:
         """Remove a conversation, or all of a principal's (whatever the level), for good; a receipt for each stays.
 
+        Its messages and their keys are removed as well, also where it has not begun (the receipt tells of 0 events).
         Whoever drives an erased conversation can't append any more; the id may be used for a new one. An empty list
         if the principal has none; UnknownConversationError if a conversation isn't there.
         """

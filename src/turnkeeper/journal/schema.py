@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-__all__ = ("VERSIONS", "VERSION_TABLE", "conversations", "erasures", "events", "metadata")
+__all__ = ("VERSIONS", "VERSION_TABLE", "conversations", "erasures", "events", "inbox", "metadata")
 
 VERSION_TABLE = "turnkeeper_version"
 """Where Alembic keeps the schema's version; not its default name, which the application may use."""
@@ -17,6 +17,7 @@ VERSIONS = {
     "0001": "conversations, events",
     "0002": "erasures",
     "0003": "an index of the turns that wait for a person",
+    "0004": "the inbox: messages that wait for their turn, and the keys of those that had it",
 }
 """Every schema version there ever was, oldest first, with what it brought."""
 
@@ -99,4 +100,30 @@ erasures = sa.Table(
     sa.Column("by_id", sa.Text, nullable=False),
     sa.Column("by_level", sa.Text, nullable=False),
     sqlite_autoincrement=True,
+)
+
+# A row stays for its key when the message is gone, so that the same message sent again is known. Numbers grow in the
+# order in which messages of a conversation came, because the row of the conversation is locked meanwhile.
+inbox = sa.Table(
+    "turnkeeper_inbox",
+    metadata,
+    sa.Column("number", sa.BigInteger().with_variant(sa.Integer, "sqlite"), sa.Identity(always=True), primary_key=True),
+    sa.Column("conversation_id", _Id, sa.ForeignKey(conversations.c.id), nullable=False),
+    sa.Column("key", _Id, nullable=False),
+    sa.Column("content", sa.Text),
+    sa.Column("at", sa.Double, nullable=False),
+    sa.Column("principal_kind", sa.Text),
+    sa.Column("principal_id", sa.Text),
+    sa.Column("principal_level", sa.Text),
+    sqlite_autoincrement=True,
+)
+sa.Index("turnkeeper_inbox_key", inbox.c.conversation_id, inbox.c.key, unique=True)
+# Small at all times, as above.
+_queued = inbox.c.content.is_not(None)
+sa.Index(
+    "turnkeeper_inbox_queued",
+    inbox.c.conversation_id,
+    inbox.c.number,
+    sqlite_where=_queued,
+    postgresql_where=_queued,
 )

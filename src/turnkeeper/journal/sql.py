@@ -14,14 +14,14 @@ from anyio.lowlevel import RunVar
 
 from turnkeeper.core.events import Event
 from turnkeeper.errors import JournalError, UnknownConversationError
-from turnkeeper.journal import store
+from turnkeeper.journal import inbox, store
 from turnkeeper.journal.carrying import to_lines, whole_export
 from turnkeeper.journal.chain import event_of, problems_of, sound_events
 from turnkeeper.journal.database import Database
 from turnkeeper.journal.errors import JournalDamagedError
-from turnkeeper.journal.ids import checked_id
+from turnkeeper.journal.ids import checked_id, checked_key, is_key
 from turnkeeper.journal.migration import bring_up_to_date
-from turnkeeper.journal.port import Erasure, Lease, Problem, Summary, Transaction
+from turnkeeper.journal.port import Erasure, Lease, Problem, Queued, Summary, Transaction
 from turnkeeper.journal.summaries import summarised
 from turnkeeper.journal.urls import prepared, shown
 from turnkeeper.types import Principal
@@ -128,6 +128,64 @@ class SQLJournal:
         return await _in_thread(
             lambda: self._database.read(
                 lambda connection, _: store.list_unfinished(connection, now, limit), "list its open turns"
+            )
+        )
+
+    async def enqueue(
+        self, conversation_id: str, content: str, *, key: str, principal: Principal | None, now: float
+    ) -> bool:
+        """See `Journal.enqueue`."""
+        message = Queued(
+            conversation_id=checked_id(conversation_id),
+            key=checked_key(key),
+            content=content,
+            principal=principal,
+            at=float(now),
+        )
+        return await _in_thread(
+            lambda: self._database.write(
+                lambda connection, again: inbox.enqueue(connection, again, message),
+                f"queue a message for conversation {conversation_id!r}",
+            )
+        )
+
+    async def queued(self, conversation_id: str, *, limit: int = 50) -> list[Queued]:
+        """See `Journal.queued`."""
+        checked_id(conversation_id)
+        return await _in_thread(
+            lambda: self._database.read(
+                lambda connection, _: inbox.list_queued(connection, conversation_id, limit),
+                f"list the messages that wait in conversation {conversation_id!r}",
+            )
+        )
+
+    async def dequeue(self, conversation_id: str, key: str) -> bool:
+        """See `Journal.dequeue`."""
+        checked_id(conversation_id)
+        return await _in_thread(
+            lambda: self._database.write(
+                lambda connection, again: inbox.dequeue(connection, again, conversation_id, checked_key(key)),
+                f"take a message of conversation {conversation_id!r} out of the queue",
+            )
+        )
+
+    async def sender(self, conversation_id: str, key: str) -> Principal | None:
+        """See `Journal.sender`."""
+        checked_id(conversation_id)
+        if not is_key(key):
+            return None
+        return await _in_thread(
+            lambda: self._database.read(
+                lambda connection, _: inbox.sender(connection, conversation_id, key),
+                f"read who sent a message of conversation {conversation_id!r}",
+            )
+        )
+
+    async def backlog(self, *, now: float, limit: int = 50) -> list[str]:
+        """See `Journal.backlog`."""
+        return await _in_thread(
+            lambda: self._database.read(
+                lambda connection, _: inbox.list_backlog(connection, now, limit), "list where messages wait"
             )
         )
 

@@ -30,6 +30,7 @@ __all__ = (
     "RELEASE",
     "RENEW",
     "UNFINISHED",
+    "UPSERTS",
     "direct",
 )
 
@@ -118,13 +119,13 @@ WAITING = (
 EMPTY = {"last_seq": 0, "turns": 0, "title": "", "lease_token": 0}
 """A conversation that has not begun."""
 
-# alike, but each dialect keeps its own
-_upserts: dict[str, Callable[[sa.Table], sqlite.Insert | postgresql.Insert]] = {
+UPSERTS: dict[str, Callable[[sa.Table], sqlite.Insert | postgresql.Insert]] = {
     "sqlite": sqlite.insert,
     "postgresql": postgresql.insert,
 }
+"""Inserts that may meet a row that is there, by dialect: alike, but each dialect keeps its own."""
 ENSURE = {
-    kind: insert(conversations).values(id=_id, **EMPTY).on_conflict_do_nothing() for kind, insert in _upserts.items()
+    kind: insert(conversations).values(id=_id, **EMPTY).on_conflict_do_nothing() for kind, insert in UPSERTS.items()
 }
 """Make the row of a conversation if it isn't there, by dialect."""
 
@@ -145,7 +146,7 @@ ACQUIRE = {
         where=sa.or_(_c.lease_holder.is_(None), _c.lease_holder == _holder, _c.lease_expires_at <= _now),
     )
     .returning(_c.lease_token, _c.lease_since)
-    for kind, insert in _upserts.items()
+    for kind, insert in UPSERTS.items()
 }
 """Take the lease if it is free, run out or one's own, in one statement, by dialect; no row if another holds it."""
 

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 
 from turnkeeper.core.events import Event
 from turnkeeper.errors import ConversationBusyError, UnknownConversationError
+from turnkeeper.journal import inbox
 from turnkeeper.journal import statements as sql
 from turnkeeper.journal.carrying import Carried
 from turnkeeper.journal.chain import Row, rows_of
@@ -21,6 +22,7 @@ from turnkeeper.journal.errors import ConversationExistsError, JournalDamagedErr
 from turnkeeper.journal.ids import storable
 from turnkeeper.journal.port import Erasure, Lease, Summary
 from turnkeeper.journal.schema import conversations, events
+from turnkeeper.journal.schema import inbox as messages
 from turnkeeper.journal.summaries import change_of
 from turnkeeper.types import Principal
 
@@ -71,6 +73,7 @@ def append(
             return after + len(new)
         raise _busy(connection, conversation_id, after, token)
     _insert(connection, conversation_id, rows_of(conversation_id, new, after=after, previous=previous, token=token))
+    inbox.take(connection, conversation_id, new)
     return after + len(new)
 
 
@@ -257,15 +260,18 @@ def erase(connection: sa.Connection, again: bool, what: str | Principal, by: Pri
     if again and (done := _done(connection, what, by, now)):
         return done
     c = conversations.c
-    which = (c.id == what,) if isinstance(what, str) else _of(what)
+    if isinstance(what, str):
+        sent = sa.exists().where(messages.c.conversation_id == c.id)
+        which = sa.and_(c.id == what, sa.or_(c.last_seq > 0, sent))
+    else:
+        which = sa.or_(sa.and_(*_of(what), c.last_seq > 0), inbox.owned_by(what))
     # the row first, as appending does: then nobody appends in between
-    found = connection.execute(
-        sa.select(c.id, c.last_seq).where(*which, c.last_seq > 0).order_by(c.id).with_for_update()
-    ).all()
+    found = connection.execute(sa.select(c.id, c.last_seq).where(which).order_by(c.id).with_for_update()).all()
     if not found and isinstance(what, str):
         raise UnknownConversationError(f"no conversation {what!r} is in this journal")
     receipts = []
     for name, _ in found:
+        connection.execute(sa.delete(messages).where(messages.c.conversation_id == name))
         removed = connection.execute(sa.delete(events).where(events.c.conversation_id == name)).rowcount
         connection.execute(sql.FORGET, {"id_": name})
         receipts.append(Erasure(conversation_id=name, at=now, events=removed, by=by))
@@ -307,5 +313,6 @@ def take_in(connection: sa.Connection, again: bool, carried: Carried) -> None:
             return
         raise ConversationExistsError(f"conversation {name!r} is in this journal already")
     _insert(connection, name, carried.rows)
+    inbox.take(connection, name, carried.events)
     newest = max(row.token or 0 for row in carried.rows)
     connection.execute(sql.REFUSE_OLDER, {"id_": name, "token_": newest})
