@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ("Keeper",)
 
 LONGEST_ID = 200
+MOST_OPEN = 10_000
+"""How many open turns `recover` looks at."""
 
 
 class Keeper:
@@ -58,10 +61,14 @@ class Keeper:
     async def recover(self, *, limit: int = 50) -> tuple[Reply, ...]:
         """Go on with turns that a program left open when it went away, and those whose last decision has been made.
 
-        Gives their replies. Conversations that another driver is at work on are passed over.
+        Gives their replies, `limit` at the most. Conversations that another driver is at work on are passed over. A
+        lease left by a process of this machine that is gone counts for nothing; one of another machine runs out first.
         """
         replies: tuple[Reply, ...] = ()
-        for summary in await self.journal.unfinished(now=self.agent.now(), limit=limit):
+        # Leased ones too: whether the holder still lives is found out where the lease is asked for.
+        for summary in await self.journal.unfinished(now=math.inf, limit=MOST_OPEN):
+            if len(replies) == limit:
+                break
             conversation = await self.conversation(summary.id, principal=summary.principal)
             with contextlib.suppress(ConversationBusyError):
                 replies += (await conversation.resume(),)
