@@ -54,7 +54,10 @@ async def test_the_append_that_begins_its_turn_takes_a_message_out_and_keeps_its
     assert await keys(journal) == ["sms-2"]
     assert not await put(journal, "sms-1")
     assert not await journal.dequeue("c-1", "sms-1")
-    assert await journal.sender("c-1", "sms-1") == OLGA
+    assert await journal.message("c-1", "sms-1") == Queued(
+        conversation_id="c-1", key="sms-1", content="", principal=OLGA, at=NOON
+    )
+    assert await journal.message("c-1", "sms-2") == (await journal.queued("c-1"))[0]
 
 
 async def test_an_append_that_is_refused_takes_nothing_out(journal: Journal) -> None:
@@ -70,7 +73,8 @@ async def test_a_key_that_became_a_turn_without_waiting_is_known(journal: Journa
     await journal.append("c-1", [started(), replace(said(), key="sms-1"), ended()], after=0)
     assert not await put(journal, "sms-1")
     assert await keys(journal) == []
-    assert await journal.sender("c-1", "sms-1") is None
+    assert await journal.message("c-1", "sms-1") is None
+    assert await journal.message("c-1", "never") is None
 
 
 async def test_the_keys_of_an_imported_conversation_are_known(journal: Journal, opened: Open) -> None:
@@ -117,7 +121,7 @@ async def test_a_key_that_can_not_be_kept_is_refused(journal: Journal, key: str)
         await put(journal, key)
     assert await journal.queued("c-1") == []
     await journal.append("c-1", [started(), replace(said(), key=key)], after=0)  # such turns there may be
-    assert await journal.sender("c-1", key) is None
+    assert await journal.message("c-1", key) is None
 
 
 async def test_texts_are_kept_as_json_lone_surrogates_as_the_replacement_character(journal: Journal) -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -19,7 +20,7 @@ from turnkeeper.journal.schema import conversations, inbox
 from turnkeeper.types import Principal
 from turnkeeper.wire.json import fold_surrogates
 
-__all__ = ("dequeue", "enqueue", "list_backlog", "list_queued", "owned_by", "sender", "take")
+__all__ = ("dequeue", "enqueue", "find", "list_backlog", "list_queued", "owned_by", "take")
 
 _c, _i = conversations.c, inbox.c
 _id = sa.bindparam("id_", type_=sa.Text)
@@ -36,18 +37,14 @@ _FIRST_SENDER = (
     .order_by(_i.number)
     .limit(1)
 )
-_FIND = sa.select(_i.content, _i.at, _i.principal_kind, _i.principal_id, _i.principal_level).where(_one)
+_columns = (_i.key, _i.content, _i.principal_kind, _i.principal_id, _i.principal_level, _i.at, _i.sent)
+_FIND = sa.select(*_columns).where(_one)
 _ADD = sa.insert(inbox)
-_QUEUED = (
-    sa.select(_i.key, _i.content, _i.principal_kind, _i.principal_id, _i.principal_level, _i.at)
-    .where(_i.conversation_id == _id, _waits)
-    .order_by(_i.number)
-    .limit(_limit)
-)
+_QUEUED = sa.select(*_columns).where(_i.conversation_id == _id, _waits).order_by(_i.number).limit(_limit)
 _DEQUEUE = sa.update(inbox).where(_one, _waits).values(content=None)
 _TAKE = {
     kind: insert(inbox)
-    .values(conversation_id=_id, key=_key, at=_now)
+    .values(conversation_id=_id, key=_key, at=_now, sent=False)
     .on_conflict_do_update(index_elements=[_i.conversation_id, _i.key], set_={"content": None})
     for kind, insert in sql.UPSERTS.items()
 }
@@ -85,6 +82,7 @@ def enqueue(connection: sa.Connection, again: bool, message: Queued) -> bool:
             "key": message.key,
             "content": fold_surrogates(message.content),
             "at": message.at,
+            "sent": True,
             "principal_kind": who and storable(who.kind),
             "principal_id": who and storable(who.id),
             "principal_level": who and storable(who.level),
@@ -95,16 +93,8 @@ def enqueue(connection: sa.Connection, again: bool, message: Queued) -> bool:
 
 def list_queued(connection: sa.Connection, conversation_id: str, limit: int) -> list[Queued]:
     """Those that wait, the oldest first."""
-    return [
-        Queued(
-            conversation_id=conversation_id,
-            key=row.key,
-            content=row.content,
-            principal=_principal(row.principal_kind, row.principal_id, row.principal_level),
-            at=row.at,
-        )
-        for row in connection.execute(_QUEUED, {"id_": conversation_id, "limit_": max(limit, 0)})
-    ]
+    found = connection.execute(_QUEUED, {"id_": conversation_id, "limit_": max(limit, 0)})
+    return [_message(conversation_id, row) for row in found]
 
 
 def dequeue(connection: sa.Connection, again: bool, conversation_id: str, key: str) -> bool:
@@ -115,10 +105,10 @@ def dequeue(connection: sa.Connection, again: bool, conversation_id: str, key: s
     return again and connection.execute(_FIND, values).one_or_none() is not None
 
 
-def sender(connection: sa.Connection, conversation_id: str, key: str) -> Principal | None:
-    """Who sent it, where that is known."""
+def find(connection: sa.Connection, conversation_id: str, key: str) -> Queued | None:
+    """The message of that key, if one was sent."""
     found = connection.execute(_FIND, {"id_": conversation_id, "key_": key}).one_or_none()
-    return found and _principal(found.principal_kind, found.principal_id, found.principal_level)
+    return _message(conversation_id, found) if found is not None and found.sent else None
 
 
 def list_backlog(connection: sa.Connection, now: float, limit: int) -> list[str]:
@@ -140,5 +130,8 @@ def owned_by(principal: Principal) -> sa.ColumnElement[bool]:
     return sa.and_(_c.last_seq == sa.literal_column("0"), _c.id.in_(mine))
 
 
-def _principal(kind: str | None, name: str | None, level: str | None) -> Principal | None:
-    return None if kind is None or name is None or level is None else Principal(kind, name, level)
+def _message(conversation_id: str, row: sa.Row[*tuple[Any, ...]]) -> Queued:
+    who = None
+    if row.principal_kind is not None:
+        who = Principal(row.principal_kind, row.principal_id, row.principal_level)
+    return Queued(conversation_id=conversation_id, key=row.key, content=row.content or "", principal=who, at=row.at)

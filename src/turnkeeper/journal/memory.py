@@ -133,10 +133,10 @@ class MemoryJournal:
         kept = self._kept.get(checked_id(conversation_id))
         return kept is not None and kept.messages.remove(checked_key(key))
 
-    async def sender(self, conversation_id: str, key: str) -> Principal | None:
-        """See `Journal.sender`."""
+    async def message(self, conversation_id: str, key: str) -> Queued | None:
+        """See `Journal.message`."""
         kept = self._kept.get(checked_id(conversation_id))
-        return kept.messages.sender(key) if kept else None
+        return kept.messages.find(key) if kept else None
 
     async def backlog(self, *, now: float, limit: int = 50) -> list[str]:
         """See `Journal.backlog`."""

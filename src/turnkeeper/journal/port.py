@@ -45,7 +45,10 @@ class Lease:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queued:
-    """A message that waits for its turn: `content` is JSON text, `key` the sender's id for it, `at` when it came."""
+    """A message that waits for its turn: `content` is JSON text, `key` the sender's id for it, `at` when it came.
+
+    Of one that waits no more, the content is empty.
+    """
 
     conversation_id: str
     key: str
@@ -165,8 +168,8 @@ class Journal(Protocol):
         """Take a message out without a turn; its key stays taken. False if none of that key waits."""
         ...
 
-    async def sender(self, conversation_id: str, key: str) -> Principal | None:
-        """Who sent the message of that key through `enqueue`, whether it waits or not; None if that isn't known."""
+    async def message(self, conversation_id: str, key: str) -> Queued | None:
+        """The message of that key, whether it waits or not; None if none came through `enqueue`."""
         ...
 
     async def backlog(self, *, now: float, limit: int = 50) -> list[str]:

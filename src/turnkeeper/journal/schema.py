@@ -112,6 +112,7 @@ inbox = sa.Table(
     sa.Column("key", _Id, nullable=False),
     sa.Column("content", sa.Text),
     sa.Column("at", sa.Double, nullable=False),
+    sa.Column("sent", sa.Boolean, nullable=False),
     sa.Column("principal_kind", sa.Text),
     sa.Column("principal_id", sa.Text),
     sa.Column("principal_level", sa.Text),

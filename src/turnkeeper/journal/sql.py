@@ -169,15 +169,15 @@ class SQLJournal:
             )
         )
 
-    async def sender(self, conversation_id: str, key: str) -> Principal | None:
-        """See `Journal.sender`."""
+    async def message(self, conversation_id: str, key: str) -> Queued | None:
+        """See `Journal.message`."""
         checked_id(conversation_id)
         if not is_key(key):
             return None
         return await _in_thread(
             lambda: self._database.read(
-                lambda connection, _: inbox.sender(connection, conversation_id, key),
-                f"read who sent a message of conversation {conversation_id!r}",
+                lambda connection, _: inbox.find(connection, conversation_id, key),
+                f"read a message of conversation {conversation_id!r}",
             )
         )
 

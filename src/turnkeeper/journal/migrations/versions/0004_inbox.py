@@ -22,6 +22,7 @@ def upgrade() -> None:
         sa.Column("key", _id, nullable=False),
         sa.Column("content", sa.Text, nullable=True),
         sa.Column("at", sa.Double, nullable=False),
+        sa.Column("sent", sa.Boolean, nullable=False),
         sa.Column("principal_kind", sa.Text, nullable=True),
         sa.Column("principal_id", sa.Text, nullable=True),
         sa.Column("principal_level", sa.Text, nullable=True),
