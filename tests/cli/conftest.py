@@ -47,6 +47,16 @@ def broken(city: str) -> str:
     raise RuntimeError("could not connect to postgresql://bot:S3cr3t-pw@db.internal/shop")
 
 
+@tk.tool(approval="always")
+def pay(amount: int) -> str:
+    """Pay.
+
+    Args:
+        amount: How much.
+    """
+    return "paid"
+
+
 def plain(x: int) -> int:
     """A function that is no tool yet."""
     return x

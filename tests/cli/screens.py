@@ -66,6 +66,11 @@ class Screen:
             pass
         return self.command.wait()
 
+    @property
+    def echoes(self) -> bool:
+        """Whether the terminal shows what is typed by itself."""
+        return bool(termios.tcgetattr(self._master)[3] & termios.ECHO)
+
     def _more(self) -> bool:
         """Read on; False once the command has closed its end."""
         ready, _, _ = select.select([self._master], [], [], PATIENCE)

@@ -143,6 +143,21 @@ def test_the_exit_code_says_how_the_turn_ended(
     assert "Traceback" not in done.stderr
 
 
+def test_a_call_that_waits_for_a_person_ends_the_command_with_3(run: Run, serve: Serve, tools: str) -> None:
+    url = serve(reply(call("pay", {"amount": 5})))
+    done = run("ask", "--base-url", url, "-T", f"{tools}:pay", "--conversation", "c", "pay five")
+    assert (done.exit_code, done.stdout) == (3, "")
+    lines = done.stderr.splitlines()
+    assert lines[0] == "  · pay(amount=5) waits for approval"
+    assert lines[-1].startswith("turnkeeper: a call waits for somebody's approval; then `turnkeeper resume c`")
+    shown = run("show", "c").stdout
+    assert "awaiting approval" in shown.splitlines()[0]
+    assert "pay waits for approval " in shown
+    again = run("ask", "--base-url", url, "-T", f"{tools}:pay", "--conversation", "c", "and?")
+    assert again.exit_code == 1
+    assert len(again.stderr.splitlines()) == 1
+
+
 def test_a_failed_turn_is_told_as_json_too(run: Run, serve: Serve) -> None:
     done = run(
         "ask", "--base-url", serve(faults.bad_request("bad \x1b[31mrequest")), "--output-format", "json", "hello"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -110,21 +112,67 @@ def test_an_interrupt_from_outside_counts_as_ctrl_c_at_the_prompt(screen: Open) 
     assert chat.ended() == 130
 
 
+WAITING = '''"""Tools that wait for a file, and for the person at the terminal."""
+
+import pathlib
+import time
+
+import turnkeeper as tk
+
+
+@tk.tool
+def wait() -> str:
+    """Wait."""
+    print("waiting", flush=True)
+    while not pathlib.Path("open").exists():
+        time.sleep(0.01)
+    return "open"
+
+
+@tk.tool
+def confirm() -> str:
+    """Ask the person."""
+    return input("Really? ")
+'''
+
+
+@pytest.fixture
+def waiting(home: Path) -> str:
+    (home / "waiting.py").write_text(WAITING)
+    return "waiting.py"
+
+
 def test_what_is_typed_while_a_turn_runs_waits_for_the_prompt(
-    serve: Serve, screen: Open, refunds: str, home: Path
+    serve: Serve, screen: Open, waiting: str, home: Path
 ) -> None:
-    (home / "gate.py").write_text(
-        "import pathlib, time, turnkeeper as tk\n\n\n@tk.tool\ndef wait() -> str:\n    'Wait.'\n"
-        "    print('waiting', flush=True)\n    while not pathlib.Path('open').exists():\n        time.sleep(0.01)\n"
-        "    return 'open'\n"
-    )
-    chat = screen("chat", "--base-url", serve(reply(call("wait", {})), "done", "second"), "-T", "gate.py")
+    chat = screen("chat", "--base-url", serve(reply(call("wait", {})), "done", "second"), "-T", waiting)
     chat.prompt()
     chat.type("first\r")
     chat.expect("waiting")
-    chat.type("typed early\r" + CTRL_D)
+    chat.type("печатал рано\r" + CTRL_D)
     (home / "open").write_text("")
     assert "done" in chat.prompt()
     assert "second" in chat.prompt()
-    assert said(serve) == "typed early"
+    assert said(serve) == "печатал рано"
     assert chat.ended() == 0
+
+
+def test_a_tool_may_ask_the_person_at_the_terminal(serve: Serve, screen: Open, waiting: str) -> None:
+    chat = screen("chat", "--base-url", serve(reply(call("confirm", {})), "done"), "-T", waiting)
+    chat.prompt()
+    chat.type("go\r")
+    chat.expect("Really? ")
+    chat.type("yes\r")
+    assert "done" in chat.prompt()
+    assert serve.last["messages"][-1]["content"][0]["content"] == "yes"
+
+
+def test_a_terminal_is_given_back_as_it_was(serve: Serve, screen: Open, waiting: str) -> None:
+    chat = screen("chat", "--base-url", serve(reply(call("wait", {}))), "-T", waiting)
+    chat.prompt()
+    chat.type("go\r")
+    chat.expect("waiting")
+    assert not chat.echoes
+    os.kill(chat.command.pid, signal.SIGTERM)
+    assert chat.command.wait() == -signal.SIGTERM
+    assert chat.echoes

@@ -55,18 +55,19 @@ def test_a_shipped_order_stays_shipped(run: Run, home: Path, message: str) -> No
     assert "failed" in done.stderr
 
 
-def test_a_conversation_goes_on_and_belongs_to_the_staff(run: Run) -> None:
+def test_a_conversation_goes_on_and_belongs_to_the_staff(run: Run, home: Path) -> None:
     first = run("desk", "--as", "staff", input="My email is megana@gmail.com, what did I order?")
     assert "47652" in first.stdout
     second = run("desk", "--as", "staff", "-c", "--output-format", "json", input="Cancel order 47652")
     found = json.loads(second.stdout)
-    [one] = json.loads(run("list", "--output-format", "json").stdout)
+    kept = ("--journal", f"sqlite:///{home}/{DATABASE}")
+    [one] = json.loads(run("list", *kept, "--output-format", "json").stdout)
     assert (one["id"], one["turns"], one["principal"]["kind"]) == (found["conversation_id"], 2, "staff")
     assert "<reply>" not in found["text"]
-    refused = run("ask", "--conversation", one["id"], "hello")
+    refused = run("ask", *kept, "--conversation", one["id"], "hello")
     assert refused.exit_code == 1
     assert f"`turnkeeper desk --as staff --conversation {one['id']}` and then /resume" in refused.stderr
-    assert run("verify", one["id"]).exit_code == 0
+    assert run("verify", one["id"], *kept).exit_code == 0
 
 
 def test_without_a_role_it_says_how_to_run_it(run: Run, home: Path) -> None:
@@ -93,6 +94,7 @@ def test_only_what_is_inside_the_reply_tags_is_shown(run: Run, serve: Serve) -> 
     [
         (["--database", "shop.db"], "sqlite:///shop.db for a file"),
         (["--database", "mysql://bot:S3cr3t@db/shop"], "The desk works on sqlite and postgresql"),
+        (["--journal", "memory:"], "keeps its conversations in its own database; leave --journal out"),
         (["--demo", "--database", "sqlite:///x.db"], "--demo makes a database of its own"),
     ],
 )

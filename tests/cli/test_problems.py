@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Run, Serve
-from turnkeeper.cli.exits import Exit
+from turnkeeper.cli.exits import EXIT_FOR, Exit
 from turnkeeper.cli.problems import exit_for, line_for, report
+from turnkeeper.cli.wording import explain, way_on
 from turnkeeper.testing import call, faults, reply
+from turnkeeper.types import TurnStatus
 
 KEY = "sk-ant-SENTINEL0123456789"
 
@@ -90,3 +92,26 @@ def test_a_home_that_cant_be_written_is_said(run: Run, monkeypatch: pytest.Monke
     assert done.exit_code == 1
     assert "/proc/nowhere/turnkeeper/journal.db can't be opened" in done.stderr
     assert run("ask", "--journal", "memory:", "hello").exit_code == 0
+
+
+@pytest.mark.parametrize("status", TurnStatus)
+def test_every_end_of_a_turn_has_its_exit_code_and_its_sentence(status: TurnStatus) -> None:
+    said = explain(status, "", way_on("c-1", None))
+    assert (said is None) is (status is TurnStatus.COMPLETED)
+    assert (
+        EXIT_FOR[status]
+        is {
+            "completed": Exit.DONE,
+            "awaiting_approval": Exit.WAITS_FOR_PERSON,
+            "awaiting_resolution": Exit.WAITS_FOR_PERSON,
+            "refused": Exit.REFUSED,
+            "truncated": Exit.LIMIT_REACHED,
+            "limit_reached": Exit.LIMIT_REACHED,
+            "cancelled": Exit.INTERRUPTED,
+            "failed": Exit.ERROR,
+        }[status]
+    )
+
+
+def test_exit_codes_are_what_the_help_says() -> None:
+    assert {int(code) for code in Exit} == {0, 1, 2, 3, 4, 5, 130}

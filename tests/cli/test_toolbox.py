@@ -28,12 +28,12 @@ def names(specs: list[str]) -> list[str]:
 
 
 def test_a_file_gives_all_its_tools_in_their_order(tools: str) -> None:
-    assert names([tools]) == ["weather", "broken"]
-    assert names(["my_tools.py"]) == ["weather", "broken"]
+    assert names([tools]) == ["weather", "broken", "pay"]
+    assert names(["my_tools.py"]) == ["weather", "broken", "pay"]
 
 
 def test_a_module_of_the_working_folder_is_found_as_python_m_would(tools: str, home: Path) -> None:
-    assert names(["my_tools"]) == ["weather", "broken"]
+    assert names(["my_tools"]) == ["weather", "broken", "pay"]
     (home / "shop").mkdir()
     (home / "shop" / "__init__.py").write_text("")
     (home / "shop" / "orders.py").write_text(
@@ -49,7 +49,7 @@ def test_a_name_gives_one_tool_a_plain_function_or_a_list(tools: str) -> None:
 
 
 def test_the_same_tool_named_twice_is_there_once(tools: str) -> None:
-    assert names(["my_tools:weather", "my_tools"]) == ["weather", "broken"]
+    assert names(["my_tools:weather", "my_tools"]) == ["weather", "broken", "pay"]
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_the_same_tool_named_twice_is_there_once(tools: str) -> None:
         ("nowhere.py", 2, "there is no file nowhere.py"),
         ("not a module", 2, "is neither a module's name nor a .py file"),
         ("", 2, "is neither a module's name nor a .py file"),
-        ("my_tools:wether", 2, "my_tools has nothing named 'wether'; its tools are weather, broken"),
+        ("my_tools:wether", 2, "my_tools has nothing named 'wether'; its tools are weather, broken, pay"),
         ("my_tools:__doc__", 2, "is neither a tool, a function nor a list of them, but str"),
         ("empty_tools", 2, "no function in it is marked with @tool"),
         ("raising.py", 1, "loading it failed with ZeroDivisionError: division by zero ("),

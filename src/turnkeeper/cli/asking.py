@@ -83,7 +83,7 @@ def read_stdin() -> str:
         raise click.UsageError(f"stdin is not UTF-8 text (at byte {error.start})") from None
 
 
-def prompt_from(given: str) -> str:
+def prompt_from(given: str, *, example: str = 'turnkeeper ask "…"') -> str:
     """The prompt by what the command line gives (empty or -: stdin has it) and what is piped to stdin, if anything.
 
     Raises UsageError where there is none.
@@ -95,5 +95,5 @@ def prompt_from(given: str) -> str:
         piped = read_stdin()
     parts = [part for part in (piped.rstrip("\n"), "" if stdin_meant else given) if part.strip()]
     if not parts:
-        raise click.UsageError('there is no prompt; write turnkeeper ask "…", or pipe it to stdin')
+        raise click.UsageError(f"there is no prompt; write {example}, or pipe it to stdin")
     return "\n\n".join(parts)

@@ -67,7 +67,9 @@ class _Chat:
             terminal.note(hint)
         if self._prompter.trouble:
             terminal.note(f"turnkeeper: {self._prompter.trouble}", "yellow")
-        if conversation.is_open:
+        if conversation.status is not None and conversation.is_open:
+            terminal.note("The last turn waits for a person's decision; /resume goes on once it is made.")
+        elif conversation.is_open:
             terminal.note("The last turn was interrupted: /resume goes on with it, a new message leaves it as it is.")
 
     async def _take(self, text: str) -> None:

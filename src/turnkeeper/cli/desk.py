@@ -23,8 +23,6 @@ from turnkeeper.cli.places import desk_url, file_url
 from turnkeeper.cli.problems import CommandError
 from turnkeeper.cli.terminal import Terminal
 from turnkeeper.cli.turns import run_turn
-from turnkeeper.desk.domain import Refusal
-from turnkeeper.desk.record import SYSTEM
 from turnkeeper.types import Principal
 
 __all__ = ("DEMO", "desk")
@@ -55,17 +53,21 @@ def desk(role: str | None, talk: Talk, *, database: str | None, demo: bool) -> i
         raise click.UsageError("--demo makes a database of its own; leave --database out")
     interactive = is_interactive()
     terminal = Terminal(color=not talk.no_color, one_stream=demo and not interactive)
+    if talk.journal is not None:
+        raise click.UsageError("the desk keeps its conversations in its own database; leave --journal out")
     if demo:
-        talk = dataclasses.replace(talk, journal="memory:", conversation=None, go_on=False)
-    prompt = None if interactive or demo else prompt_from("-")
+        talk = dataclasses.replace(talk, conversation=None, go_on=False)
+    prompt = None if interactive or demo else prompt_from("-", example="it at a terminal")
     if interactive and talk.output_format != "text":
         raise click.UsageError("--output-format is for one message; at a terminal, the desk prints text")
 
     async def work(records: technova.Desk) -> int:
         staff = Principal("staff", "demo" if demo else this_person())
         build = functools.partial(technova.agent, records)
+        # a change of an order and the note that the call is done are one transaction, so they need one database
+        kept = dataclasses.replace(talk, journal=records.journal_url)
         async with opened(
-            talk, terminal, build=build, principal=staff, practice=demo, make_filter=technova.ReplyFilter
+            kept, terminal, build=build, principal=staff, practice=demo, make_filter=technova.ReplyFilter
         ) as session:
             if interactive:
                 title = "TechNova Desk, as staff" + (" (demo)" if demo else "")
@@ -112,8 +114,7 @@ async def _play(session: Session, terminal: Terminal, records: technova.Desk) ->
 
 
 def _row(records: technova.Desk) -> str:
-    with records.transaction(SYSTEM) as repository:
-        order = repository.get_order_by_id(_DEMO_ORDER)
-    if isinstance(order, Refusal):
-        return order.text
+    order = records.order(_DEMO_ORDER)
+    if order is None:
+        return "not there"
     return f"{order.quantity} x {order.product}, {order.price} each, {order.status.value}"

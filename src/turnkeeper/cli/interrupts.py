@@ -34,6 +34,7 @@ class _Plan:
         self.presses = 0
         self.loop: asyncio.AbstractEventLoop | None = None
         self.first: Callable[[], object] | None = None
+        self.wakes: int | None = None  # the descriptor that a signal writes to, to wake the loop
         self.mode = read_mode()
 
     def handle(self, number: int, frame: FrameType | None) -> None:
@@ -44,6 +45,18 @@ class _Plan:
         if self.presses > 1:
             self.leave()
         self.loop.call_soon_threadsafe(self.first)
+
+    def terminate(self, number: int, frame: FrameType | None) -> None:
+        """Give the terminal back as it was, and end as the signal would have ended the command."""
+        del frame
+        set_mode(self.mode)
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    def be_heard(self) -> None:
+        """Have signals wake the loop. Whoever handles one by the loop, as prompts do, takes that away at the end."""
+        if self.wakes is not None:
+            signal.set_wakeup_fd(self.wakes, warn_on_full_buffer=False)
 
     def leave(self) -> None:
         """End the process now. What was done is in the journal; a call under way is found there as started."""
@@ -66,11 +79,14 @@ def on_interrupt() -> Iterator[None]:
         yield
         return
     _plan = _Plan()
-    before = signal.signal(signal.SIGINT, _plan.handle)
+    before = {signal.SIGINT: signal.signal(signal.SIGINT, _plan.handle)}
+    if _plan.mode is not None:
+        before[signal.SIGTERM] = signal.signal(signal.SIGTERM, _plan.terminate)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
         _plan = None
 
 
@@ -101,7 +117,8 @@ def in_loop(work: Callable[[], Awaitable[int]]) -> int:
 def _woken_by_signals(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
     """Python runs signal handlers between two steps of the main thread, and a loop that has just begun to wait for
     input takes none: the signal itself has to give it some."""
-    if _plan is None or sys.platform == "win32":  # that loop does it itself
+    plan = _plan
+    if plan is None or sys.platform == "win32":  # that loop does it itself
         yield
         return
     inside, outside = socket.socketpair()
@@ -109,11 +126,13 @@ def _woken_by_signals(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
         inside.setblocking(False)
         outside.setblocking(False)
         loop.add_reader(inside, inside.recv, 4_096)
-        before = signal.set_wakeup_fd(outside.fileno(), warn_on_full_buffer=False)
+        plan.wakes = outside.fileno()
+        plan.be_heard()
         try:
             yield
         finally:
-            signal.set_wakeup_fd(before)
+            plan.wakes = None
+            signal.set_wakeup_fd(-1)
             loop.remove_reader(inside)
 
 
@@ -123,10 +142,13 @@ def during(first: Callable[[], object]) -> Iterator[None]:
     if _plan is None:
         yield
         return
-    before, _plan.first = _plan.first, first
-    _plan.presses = 0
+    plan = _plan
+    before, plan.first = plan.first, first
+    plan.presses = 0
+    plan.be_heard()
     try:
         yield
     finally:
-        _plan.first = before
-        _plan.presses = 0
+        plan.first = before
+        plan.presses = 0
+        plan.be_heard()

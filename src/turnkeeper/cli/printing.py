@@ -12,6 +12,7 @@ from turnkeeper.cli.wording import call_line, content_text, explain, seconds, wa
 from turnkeeper.driver.reply import Reply
 from turnkeeper.types import TurnStatus
 from turnkeeper.updates import (
+    ApprovalNeeded,
     CallFinished,
     CallStarted,
     ReplyDiscarded,
@@ -147,10 +148,10 @@ class TextPrinter:
                 terminal.note(f"  {clean_line(update.reason)}: asking again in {seconds(update.delay)}")
             case Warned():
                 terminal.note(f"turnkeeper: warning: {clean_line(update.message)}", "yellow")
-            case CallStarted() | ToolProgress() | CallFinished():
-                self._show_call(update)
             case TurnEnded():
                 self._end_reply()
+            case CallStarted() | ToolProgress() | CallFinished() | ApprovalNeeded():
+                self._show_call(update)
             case _:
                 pass
 
@@ -162,10 +163,9 @@ class TextPrinter:
             text = clean(filtered(reply.text, self._make_filter))
             terminal.answer(text if text.endswith("\n") or not text else text + "\n")
         terminal.end_line()
-        width = terminal.width if terminal.notes_on_screen else None
         for call in reply.calls:
             if call.id not in self._ended:  # cut short, or not begun, when the turn was cancelled
-                terminal.note(call_line(call.name, call.input, call.outcome, None, width=width))
+                terminal.note(call_line(call.name, call.input, call.outcome, None, width=self._width))
         said = explain(reply.status, reply.reason, way_on(reply.conversation_id, self._principal_kind))
         if said is not None:
             terminal.note(f"turnkeeper: {clean_line(said)}", "yellow")
@@ -176,6 +176,10 @@ class TextPrinter:
         self._end_reply()
         self._terminal.clear_status()
         self._terminal.end_line()
+
+    @property
+    def _width(self) -> int | None:
+        return self._terminal.width if self._terminal.notes_on_screen else None
 
     def _begin_reply(self) -> None:
         self._end_reply()
@@ -196,12 +200,15 @@ class TextPrinter:
             self._filter, self._cleaner = Whole(), Cleaner()
             self._terminal.end_line()
 
-    def _show_call(self, update: CallStarted | ToolProgress | CallFinished) -> None:
-        terminal = self._terminal
-        width = terminal.width if terminal.notes_on_screen else None
+    def _show_call(self, update: CallStarted | ToolProgress | CallFinished | ApprovalNeeded) -> None:
+        terminal, width = self._terminal, self._width
         if isinstance(update, CallStarted):
             self._running[update.call_id] = update.input
             terminal.status(call_line(update.name, update.input, "…", None, width=width))
+        elif isinstance(update, ApprovalNeeded):
+            self._ended.add(update.call_id)
+            terminal.note(call_line(update.name, update.input, "waits for approval", None, width=width), "yellow")
+            terminal.note(f"    {clean_line(f'{update.approval_id}: {update.policy}')}")
         elif isinstance(update, ToolProgress):
             share = "" if update.fraction is None else f" {update.fraction:.0%}"
             terminal.status(f"  · {clean_line(update.message)}{share}")

@@ -13,14 +13,16 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.application import create_app_session
 from prompt_toolkit.completion import Completer, WordCompleter
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.input.typeahead import store_typeahead
+from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding import KeyBindings
-from prompt_toolkit.key_binding.key_processor import KeyPressEvent
+from prompt_toolkit.key_binding.key_processor import KeyPress, KeyPressEvent
 from prompt_toolkit.output.plain_text import PlainTextOutput
 from prompt_toolkit.shortcuts import CompleteStyle
 
 from turnkeeper.cli.interrupts import during
 from turnkeeper.cli.places import history_file
-from turnkeeper.cli.terminal import is_dumb
+from turnkeeper.cli.terminal import is_dumb, keeps_typing, typed_early
 from turnkeeper.wire.json import fold_surrogates
 
 __all__ = ("MULTI", "Prompter")
@@ -73,7 +75,12 @@ class Prompter:
             if app.is_running:
                 app.exit(exception=KeyboardInterrupt)
 
-        with during(interrupted):
+        with keeps_typing(as_keys=True), during(interrupted):
+            keys: list[KeyPress] = []
+            parser = Vt100Parser(keys.append)
+            parser.feed(typed_early())
+            parser.flush()
+            store_typeahead(app.input, keys)
             text = await self._session.prompt_async(prompt, handle_sigint=False)
         return fold_surrogates(text)
 

@@ -2,79 +2,103 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Literal
 
-from rich.cells import cell_len
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from rich.cells import cell_len, chop_cells, set_cell_size
 
 __all__ = ("Column", "draw")
 
-UNLIMITED = 100_000
-"""Cells of a line where there is no screen to fit."""
 _GAP = 2
+_BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     """One column. `rank` 0 is always shown, the highest rank is the first to be left out.
 
-    A column of `stretch` takes the room that is left: `cut` ends it with an ellipsis, `wrap` goes on below.
+    A column of `stretch` may be narrower than its cells, down to `least`: `cut` ends them with an ellipsis, `wrap` goes
+    on below.
     """
 
     heading: str
     rank: int = 0
     right: bool = False
-    stretch: str | None = None
+    stretch: Literal["cut", "wrap"] | None = None
     least: int = 12
 
 
 def draw(columns: Sequence[Column], rows: Sequence[Sequence[str]], *, width: int | None, colored: bool) -> str:
     """The table as lines of text, with a bold heading if `colored`. Cells are safe to print; `width` None: no limit."""
-    room = UNLIMITED if width is None else width
     natural = [max(map(cell_len, [one.heading, *(row[at] for row in rows)])) for at, one in enumerate(columns)]
-    shown = _shown(columns, natural, room)
-    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
-    for at in shown:
-        column = columns[at]
-        least = min(natural[at], column.least) if column.stretch else natural[at]
-        table.add_column(
-            column.heading,
-            justify="right" if column.right else "left",
-            no_wrap=column.stretch != "wrap",
-            overflow="fold" if column.stretch == "wrap" else "ellipsis",
-            min_width=min(least, room),
-        )
+    shown = list(range(len(columns)))
+    widths = dict(enumerate(natural))
+    if width is not None:
+        shown = _shown(columns, natural, width)
+        widths = _shared(columns, natural, shown, width)
+    lines = [_line([one.heading for one in columns], columns, shown, widths)]
+    if colored:
+        lines = [f"{_BOLD}{lines[0]}{_PLAIN}"]
     for row in rows:
-        table.add_row(*(Text(row[at]) for at in shown))
-    drawn = io.StringIO()
-    console = Console(
-        file=drawn,
-        width=room,
-        force_terminal=colored,
-        no_color=not colored,
-        color_system="standard" if colored else None,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        legacy_windows=False,
-    )
-    console.print(table)
-    return "\n".join(line.rstrip() for line in drawn.getvalue().splitlines()) + "\n"
+        parts = {at: _fitted(row[at], columns[at], widths[at]) for at in shown}
+        for below in zip_longest(*(parts[at] for at in shown), fillvalue=""):
+            cells = dict(zip(shown, below, strict=True))
+            lines.append(_line([cells.get(at, "") for at in range(len(columns))], columns, shown, widths))
+    return "\n".join(lines) + "\n"
+
+
+def _line(cells: Sequence[str], columns: Sequence[Column], shown: Sequence[int], widths: dict[int, int]) -> str:
+    placed = []
+    for at in shown:
+        space = " " * (widths[at] - cell_len(cells[at]))
+        placed.append(space + cells[at] if columns[at].right else cells[at] + space)
+    return (" " * _GAP).join(placed).rstrip()
+
+
+def _least(column: Column, natural: int) -> int:
+    return min(natural, column.least) if column.stretch else natural
 
 
 def _shown(columns: Sequence[Column], natural: Sequence[int], room: int) -> list[int]:
     """The places of the columns that there is room for."""
     shown = list(range(len(columns)))
-    while len(shown) > 1:
-        needed = sum(
-            (min(natural[at], columns[at].least) if columns[at].stretch else natural[at]) + _GAP for at in shown
-        )
+    while sum(_least(columns[at], natural[at]) + _GAP for at in shown) - _GAP > room:
         last = max(shown, key=lambda at: (columns[at].rank, at))
-        if needed - _GAP <= room or columns[last].rank == 0:
+        if columns[last].rank == 0:
             break
         shown.remove(last)
     return shown
+
+
+def _shared(columns: Sequence[Column], natural: Sequence[int], shown: Sequence[int], room: int) -> dict[int, int]:
+    """A width for each column: what all have at least, then the rest to those that stretch, the first one first."""
+    widths = {at: _least(columns[at], natural[at]) for at in shown}
+    left = room - sum(widths.values()) - _GAP * (len(shown) - 1)
+    for at in shown:
+        more = max(min(natural[at] - widths[at], left), 0)
+        widths[at] += more
+        left -= more
+    return widths
+
+
+def _fitted(text: str, column: Column, width: int) -> list[str]:
+    """The cell's lines in this width."""
+    if cell_len(text) <= width:
+        return [text]
+    if column.stretch == "wrap":
+        return _wrapped(text, width)
+    return [set_cell_size(text, width - 1).rstrip() + "…"]
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    lines = [""]
+    for word in text.split(" "):
+        for piece in chop_cells(word, width):
+            joined = f"{lines[-1]} {piece}" if lines[-1] else piece
+            if cell_len(joined) <= width:
+                lines[-1] = joined
+            else:
+                lines.append(piece)
+    return lines

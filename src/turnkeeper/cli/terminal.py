@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -23,7 +24,17 @@ from turnkeeper.cli.problems import CommandError
 if TYPE_CHECKING:
     from turnkeeper.cli.tables import Column
 
-__all__ = ("ReaderLeftError", "Style", "Terminal", "is_dumb", "keeps_typing", "read_mode", "set_mode", "wants_color")
+__all__ = (
+    "ReaderLeftError",
+    "Style",
+    "Terminal",
+    "is_dumb",
+    "keeps_typing",
+    "read_mode",
+    "set_mode",
+    "typed_early",
+    "wants_color",
+)
 
 Style = Literal["plain", "dim", "bold", "red", "yellow", "green"]
 
@@ -124,23 +135,38 @@ def is_dumb() -> bool:
 
 
 @contextlib.contextmanager
-def keeps_typing() -> Iterator[None]:
-    """While this lasts, what is typed isn't echoed and isn't lost: the next prompt reads it, Enter as Enter.
+def keeps_typing(*, as_keys: bool = False) -> Iterator[None]:
+    """While this lasts, what is typed isn't echoed into the answer, and waits for `typed_early`.
 
-    Ctrl-C stays the interrupt. Nothing changes where stdin is no terminal.
+    Ctrl-C stays the interrupt, and a tool that asks at the terminal still gets lines, unless `as_keys` says that
+    a prompt is about to read, for which Enter has to stay Enter. Nothing changes where stdin is no terminal.
     """
     before = read_mode()
     if before is None:
         yield
         return
     quiet = [*before[:6], list(before[6])]
-    quiet[0] &= ~termios.ICRNL
+    if as_keys:
+        quiet[0] &= ~termios.ICRNL
     quiet[3] &= ~(termios.ECHO | termios.ICANON)
     try:
         termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, quiet)
         yield
     finally:
         set_mode(before)
+
+
+def typed_early() -> str:
+    """What was typed while `keeps_typing` lasted and nobody read, with Enter as a carriage return."""
+    if read_mode() is None:
+        return ""
+    typed = b""
+    while select.select([sys.stdin], [], [], 0)[0]:
+        piece = os.read(sys.stdin.fileno(), 4_096)
+        if not piece:
+            break
+        typed += piece
+    return typed.decode("utf-8", "replace").replace("\n", "\r")
 
 
 def read_mode() -> list[Any] | None:
@@ -157,7 +183,7 @@ def set_mode(mode: list[Any] | None) -> None:
     """Put the terminal on stdin back into a mode that was read before."""
     if mode is not None:
         with contextlib.suppress(OSError, ValueError, termios.error):
-            termios.tcsetattr(sys.stdin.fileno(), termios.TCSADRAIN, mode)
+            termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, mode)
 
 
 def _is_terminal(stream: TextIO | None) -> bool:

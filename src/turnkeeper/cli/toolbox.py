@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from turnkeeper.cli.exits import Exit
-from turnkeeper.cli.problems import CommandError, debugging
+from turnkeeper.cli.problems import CommandError
 from turnkeeper.errors import ToolDefinitionError
 from turnkeeper.tools import Registry, Tool
 
@@ -72,8 +72,6 @@ def _module(place: str, spec: str) -> ModuleType:
             ) from error
         raise _broken(spec, error) from error
     except (Exception, SystemExit) as error:
-        if debugging() and not isinstance(error, SystemExit):
-            raise
         raise _broken(spec, error) from error
 
 

@@ -11,8 +11,12 @@ from turnkeeper.cli.escapes import clean, clean_line
 from turnkeeper.cli.terminal import Style
 from turnkeeper.cli.wording import call_line, content_text, explain, moment, spent, way_on
 from turnkeeper.core.events import (
+    ApprovalDecided,
+    ApprovalRequested,
     CallFinished,
     CallRejected,
+    CallResolved,
+    CallUnresolved,
     ConversationStarted,
     Event,
     MessagesImported,
@@ -20,8 +24,11 @@ from turnkeeper.core.events import (
     RequestFailed,
     RequestStarted,
     TurnEnded,
+    TurnParked,
+    TurnResumed,
     TurnStarted,
     TurnWarned,
+    TurnWoken,
 )
 from turnkeeper.core.history import History
 from turnkeeper.types import Message, TurnStatus, Usage
@@ -148,6 +155,34 @@ class _Writer:
     def rejected(self, event: CallRejected) -> None:
         self._finish(event.call_id, "rejected", decode(event.content), None)
 
+    def asked(self, event: ApprovalRequested) -> None:
+        self._add("note", event.at, f"{event.tool} waits for approval {event.approval_id}: {event.policy}")
+
+    def decided(self, event: ApprovalDecided) -> None:
+        by = f" by {event.by['kind']} {event.by['id']}" if event.by else ""
+        self._add("note", event.at, f"{event.decision}{by}{f': {event.reason}' if event.reason else ''}")
+        if event.input is not None and event.call_id in self._calls:
+            self._calls[event.call_id].input = decode(event.input)
+        if event.content is not None:
+            self._finish(event.call_id, event.decision, decode(event.content), None)
+
+    def unresolved(self, event: CallUnresolved) -> None:
+        self._finish(event.call_id, "outcome_unknown", None, None)
+
+    def resolved(self, event: CallResolved) -> None:
+        word = "happened" if event.happened else "did not happen"
+        who = f"{event.by['kind']} {event.by['id']}"
+        self._add("note", event.at, f"{who} says that it {word}{f': {event.reason}' if event.reason else ''}")
+        if event.content is not None:
+            self._finish(event.call_id, "resolved", decode(event.content), None)
+
+    def parked(self, event: TurnParked) -> None:
+        self.made.status = event.status
+
+    def woken(self, event: TurnWoken | TurnResumed) -> None:
+        del event
+        self.made.status = None
+
     def warned(self, event: TurnWarned) -> None:
         self._add("note", event.at, f"warning: {event.message}")
 
@@ -184,6 +219,13 @@ _WRITERS: dict[type[Event], Callable[[_Writer, Any], None]] = {
     RequestFailed: _Writer.failure,
     CallFinished: _Writer.finished,
     CallRejected: _Writer.rejected,
+    ApprovalRequested: _Writer.asked,
+    ApprovalDecided: _Writer.decided,
+    CallUnresolved: _Writer.unresolved,
+    CallResolved: _Writer.resolved,
+    TurnParked: _Writer.parked,
+    TurnWoken: _Writer.woken,
+    TurnResumed: _Writer.woken,
     TurnWarned: _Writer.warned,
     TurnEnded: _Writer.ended,
 }

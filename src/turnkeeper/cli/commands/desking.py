@@ -29,6 +29,8 @@ def desk_command(role: str | None, database: str | None, demo: bool, **options: 
 
     \b
       printf 'Where is order 24601?' | turnkeeper desk --as staff
+
+    Conversations are kept in the same database: `turnkeeper list --journal URL` shows them.
     """
     from turnkeeper.cli.desk import desk  # noqa: PLC0415 - loads the desk
 
