@@ -38,7 +38,7 @@ def test_the_prompt_says_what_the_desk_is_and_how_it_talks() -> None:
 async def ask(database: desk.Desk, api: MessagesAPI, *prompts: str, conversation_id: str = "c-42") -> list[str]:
     """The texts that a user is shown, turn by turn."""
     shown = []
-    async with desk.agent(database, client=api).open() as keeper:
+    async with desk.agent(database, client=api).open(database.journal_url) as keeper:
         conversation = await keeper.conversation(conversation_id, principal=ANA)
         for prompt in prompts:
             answer = await conversation.send(prompt)
@@ -66,10 +66,10 @@ async def test_an_order_is_cancelled_in_a_conversation_and_the_audit_knows_the_c
     assert cancelled["order"]["status"] == "Cancelled"
     assert refused == "Order 97531 is Shipped; only orders that are Processing can be cancelled. Nothing was changed."
     lines = database.audit()[1:]
-    assert sorted((line.action, line.subject, line.outcome) for line in lines) == [
+    assert [(line.action, line.subject, line.outcome) for line in lines] == [
+        ("get_user_info", "customer:2837622", "found"),
         ("cancel_order", "order:28164", "cancelled"),
         ("cancel_order", "order:97531", "refused"),
-        ("get_user_info", "customer:2837622", "found"),
     ]
     assert {(line.principal_kind, line.principal_id, line.conversation_id) for line in lines} == {
         ("staff", "ana", "c-42")
@@ -82,9 +82,9 @@ async def test_two_cancels_of_one_order_in_one_reply_cancel_it_once(database: de
     twice = [call("cancel_order", {"order_id": "13579"}), call("cancel_order", {"order_id": "13579"})]
     api = MessagesAPI(script(reply(*twice), "Done."))
     assert await ask(database, api, "Cancel 13579, twice.") == ["Done."]
-    told = sorted(results(api, 1), key=lambda one: isinstance(one, str))
-    assert told[0]["cancelled"] is True
-    assert told[1] == "Order 13579 is already Cancelled. Nothing was changed."
+    first, second = results(api, 1)
+    assert first["cancelled"] is True
+    assert second == "Order 13579 is already Cancelled. Nothing was changed."
 
 
 @pytest.mark.anyio
@@ -108,7 +108,7 @@ async def test_arguments_that_hold_sql_are_only_text(database: desk.Desk) -> Non
         call("get_customer_orders", {"customer_id": "\u0000\ud800"}),
     ]
     api = MessagesAPI(script(reply(*calls), "Nothing found."), strict=False)
-    async with desk.agent(database, client=api).open() as keeper:
+    async with desk.agent(database, client=api).open(database.journal_url) as keeper:
         conversation = await keeper.conversation("c-42", principal=ANA)
         await conversation.send("Robert'); DROP TABLE Students;-- 👧")
     assert len(results(api, 1)) == 3
@@ -116,21 +116,26 @@ async def test_arguments_that_hold_sql_are_only_text(database: desk.Desk) -> Non
     assert [line.outcome for line in database.audit()[1:]] == ["not_found"] * 3
 
 
-def test_a_turn_in_memory_uses_the_principal_that_the_application_names(database: desk.Desk) -> None:
+@pytest.mark.anyio
+async def test_a_conversation_of_nobodys_uses_the_principal_that_the_application_names(database: desk.Desk) -> None:
     answers = {}
     for principal in (None, ANA):
-        api = MessagesAPI(script(reply(call("get_order_by_id", {"order_id": "97531"})), "There."))
-        desk.agent(database, client=api, principal=principal).run_sync("Where is 97531?")
-        answers[principal] = results(api, 1)[0]
-    assert answers[None] == "This is for TechNova's staff only. Nothing was looked up or changed."
-    assert answers[ANA]["status"] == "Shipped"
+        looks = reply(call("get_order_by_id", {"order_id": "97531"}), call("cancel_order", {"order_id": "28164"}))
+        api = MessagesAPI(script(looks, "There."))
+        async with desk.agent(database, client=api, principal=principal).open(database.journal_url) as keeper:
+            await (await keeper.conversation()).send("Where is 97531? And cancel 28164.")
+        answers[principal] = results(api, 1)
+    assert answers[None] == ["This is for TechNova's staff only. Nothing was looked up or changed."] * 2
+    assert [answers[ANA][0]["status"], answers[ANA][1]["cancelled"]] == ["Shipped", True]
 
 
-def test_settings_of_the_agent_can_be_given(database: desk.Desk) -> None:
+@pytest.mark.anyio
+async def test_settings_of_the_agent_can_be_given(database: desk.Desk) -> None:
     api = MessagesAPI(script("Bonjour"))
     extra = [*desk.tools(database), {"type": "web_search_20250305", "name": "web_search"}]
     made = desk.agent(database, model="claude-haiku-4-5", client=api, system="Short!", tools=extra, max_tokens=99)
-    assert made.run_sync("Salut").text == "Bonjour"
+    async with made.open(database.journal_url) as keeper:
+        assert (await (await keeper.conversation()).send("Salut")).text == "Bonjour"
     body = body_of(api, 0)
     assert (body["model"], body["system"], body["max_tokens"]) == ("claude-haiku-4-5", "Short!", 99)
     assert [tool["name"] for tool in body["tools"]][-1] == "web_search"
@@ -140,7 +145,7 @@ def test_settings_of_the_agent_can_be_given(database: desk.Desk) -> None:
 async def test_a_reply_streams_through_the_filter_as_it_arrives(database: desk.Desk) -> None:
     api = MessagesAPI(script("Thinking it over… <reply>Здравствуйте! 👋 Чем помочь?</reply>"), chunk=5)
     reply_filter = desk.ReplyFilter()
-    async with desk.agent(database, client=api).open() as keeper:
+    async with desk.agent(database, client=api).open(database.journal_url) as keeper:
         conversation = await keeper.conversation("c-42", principal=ANA)
         updates = [update async for update in conversation.send("Привет")]
     shown = [reply_filter.feed(update.text) for update in updates if isinstance(update, tk.updates.TextDelta)]

@@ -35,6 +35,27 @@ with desk.open_database(url) as database:
 print("cancelled" if isinstance(answer, Order) else answer.text)
 """
 
+TURN = """
+import asyncio
+import sys
+import turnkeeper as tk
+from turnkeeper import desk
+from turnkeeper.testing import MessagesAPI, call, reply, script
+
+async def turn(url, who):
+    api = MessagesAPI(script(reply(call("cancel_order", {"order_id": "13579"})), "Done."))
+    with desk.open_database(url) as database:
+        async with desk.agent(database, client=api).open(database.journal_url) as keeper:
+            conversation = await keeper.conversation("c-" + who, principal=tk.Principal("staff", who))
+            print("ready", flush=True)
+            await asyncio.to_thread(sys.stdin.readline)
+            found = await conversation.send("Cancel 13579.")
+    [record] = found.calls
+    print(found.status, record.content if record.is_error else "cancelled")
+
+asyncio.run(turn(*sys.argv[1:]))
+"""
+
 OPEN = """
 import sys
 from turnkeeper import desk
@@ -124,6 +145,16 @@ def test_of_two_cancels_in_two_processes_one_wins(url: str) -> None:
     with desk.open_database(url) as database:
         assert outcomes(database, "order:13579") == ["cancelled", "refused"]
         assert {entry.principal_id for entry in database.audit(subject="order:13579")} == {"ana", "ben"}
+
+
+def test_of_two_conversations_in_two_processes_one_cancels_and_the_other_is_told(url: str) -> None:
+    desk.open_database(url).close()
+    answers = in_processes(TURN, (url, "ana"), (url, "ben"))
+    assert sorted(answers) == sorted(["completed cancelled", f"completed {LOST}"])
+    with desk.open_database(url) as database:
+        lines = database.audit(subject="order:13579")
+    assert [line.outcome for line in lines] == ["cancelled", "refused"]
+    assert {(line.principal_id, line.conversation_id) for line in lines} == {("ana", "c-ana"), ("ben", "c-ben")}
 
 
 def test_processes_that_open_a_new_desk_at_once_make_one(url: str) -> None:

@@ -77,8 +77,8 @@ def test_the_model_sees_six_tools_and_nothing_of_who_asks(database: desk.Desk) -
         ("get_order_by_id", "read", ["order_id"]),
         ("get_customer_orders", "read", ["customer_id"]),
         ("get_user_info", "read", ["key", "value"]),
-        ("cancel_order", "once", ["order_id"]),
-        ("update_contact", "once", ["customer_id"]),
+        ("cancel_order", "transactional", ["order_id"]),
+        ("update_contact", "transactional", ["customer_id"]),
     ]
     for tool in tools:
         assert set(tool.input_schema["properties"]) <= {"key", "value", "order_id", "customer_id", "email", "phone"}

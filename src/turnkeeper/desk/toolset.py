@@ -3,16 +3,21 @@
 Who asks comes from the call's context, which the application bound; the model has no say in it. What people get wrong
 (no such order, too late to cancel) goes to the model as a `ToolError`, in the repository's words; anything else is an
 exception, and the model learns nothing of it.
+
+Lookups use the desk's own connections. Changes are part of the transaction in which the journal records the call, with
+their line in the audit, so they happen once whatever stops the program; a refusal keeps its line in the same way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any, TypeAlias, TypeVar
 
 import turnkeeper as tk
 from turnkeeper.desk.database import Desk
 from turnkeeper.desk.domain import ContactKind, Customer, Order, Refusal
+from turnkeeper.desk.policy import APPROVE_ABOVE, ApprovalPolicy, amount
 from turnkeeper.desk.record import Action, Actor
 from turnkeeper.desk.repository import Repository
 
@@ -30,20 +35,38 @@ _ADVICE = {
 }
 
 
-def tools(database: Desk, *, principal: tk.Principal | None = None) -> tuple[tk.Tool, ...]:
-    """The tools over one open desk.
+def tools(
+    database: Desk,
+    *,
+    approve_above: Decimal = APPROVE_ABOVE,
+    four_eyes: bool = False,
+    principal: tk.Principal | None = None,
+) -> tuple[tk.Tool, ...]:
+    """The tools over one open desk. Turns with them need its own database as journal: `agent.open(desk.journal_url)`.
 
-    `principal` is on whose behalf they are used where the conversation has no principal of its own (a turn in memory);
-    without either, and for any principal that is not of kind `staff`, a call is denied.
+    A person's approval is needed for cancelling an order whose total is above `approve_above`, and for every change of
+    a contact. Staff need none, unless `four_eyes` is set: then another member of staff decides, for whoever asked
+    can't.
+
+    `principal` is on whose behalf they are used where the conversation has no principal of its own; without either, and
+    for any principal that is not of kind `staff`, a call is denied.
+
+    ConfigurationError for an amount that is none, and for `four_eyes` together with `principal`: an approval knows only
+    a conversation's own principal as the one who asked.
     """
+    if four_eyes and principal is not None:
+        raise tk.errors.ConfigurationError(
+            "four_eyes needs to know who asked: open each conversation with its principal, and leave `principal` out"
+        )
     counter = _Counter(database, principal)
+    policy = ApprovalPolicy(database=database, above=amount(approve_above), four_eyes=four_eyes, principal=principal)
     return (
         tk.tool(counter.get_user, effect="read"),
         tk.tool(counter.get_order_by_id, effect="read"),
         tk.tool(counter.get_customer_orders, effect="read"),
         tk.tool(counter.get_user_info, effect="read"),
-        tk.tool(counter.cancel_order, effect="once"),
-        tk.tool(counter.update_contact, effect="once"),
+        tk.tool(counter.cancel_order, effect="transactional", approval=policy.expensive_cancellation),
+        tk.tool(counter.update_contact, effect="transactional", approval=policy.contact_change),
     )
 
 
@@ -148,7 +171,7 @@ class _Counter:
             conversation_id=ctx.conversation_id or None,
             call_id=ctx.call_id or None,
         )
-        with self._database.transaction(actor) as repository:
+        with self._database.transaction(actor, ctx.connection) as repository:
             if actor.kind == "staff":
                 answer = question(repository)
             else:
@@ -160,7 +183,8 @@ class _Counter:
             ctx.check_cancelled()
         if isinstance(answer, Refusal):
             advice = _ADVICE.get(answer.code)
-            raise tk.ToolError(f"{answer.text} {advice}" if advice else answer.text)
+            # nothing was changed but the audit, whose line stays
+            raise tk.ToolError(f"{answer.text} {advice}" if advice else answer.text, keep_writes=True)
         return answer
 
 
