@@ -22,6 +22,7 @@ COMMANDS: dict[str, str] = {
     "list": "keeping",
     "show": "keeping",
     "export": "keeping",
+    "approvals": "deciding",
     "verify": "checking",
     "doctor": "checking",
     "models": "checking",
