@@ -130,13 +130,12 @@ class Started:
     stdout: BinaryIO
     stderr: BinaryIO
 
-    def lines_until(self, wanted: bytes) -> list[bytes]:
-        """Read stdout up to the line that begins so."""
+    def read_until(self, wanted: bytes, stream: BinaryIO) -> None:
+        """Read stdout or stderr up to the line that begins so."""
         lines: list[bytes] = []
-        while not (line := self.stdout.readline()).startswith(wanted):
-            assert line, (lines, self.stderr.read())
+        while not (line := stream.readline()).startswith(wanted):
+            assert line, lines
             lines.append(line)
-        return [*lines, line]
 
     def ended(self) -> tuple[int, bytes, bytes]:
         """Exit code, the rest of stdout, all of stderr."""

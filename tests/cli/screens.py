@@ -48,8 +48,11 @@ class Screen:
 
     def prompt(self) -> str:
         """Wait until a message can be typed; gives what stayed on the screen before, without sequences."""
-        shown = self.expect("> " if self._dumb else READY)
-        return clean(_ERASED.sub("", shown))
+        return _stayed(self.expect("> " if self._dumb else READY))
+
+    def shown(self) -> str:
+        """Everything that stayed on the screen, without sequences."""
+        return _stayed(self.seen)
 
     def type(self, keys: str) -> None:
         """Press keys."""
@@ -86,3 +89,7 @@ class Screen:
         """End the command if it runs still."""
         self.command.end()
         os.close(self._master)
+
+
+def _stayed(shown: str) -> str:
+    return clean(_ERASED.sub("", shown))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Run, Serve
+from tests.cli.conftest import Open, Run, Serve
 from turnkeeper.testing import call, faults, reply, text
 
 
@@ -141,6 +141,31 @@ def test_the_exit_code_says_how_the_turn_ended(
     assert done.exit_code == code
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_what_tools_print_is_no_part_of_the_answer(run: Run, serve: Serve, home: Any) -> None:
+    (home / "chatty.py").write_text(
+        "import turnkeeper as tk\n\nprint('loaded')\n\n\n@tk.tool\ndef f() -> str:\n    'F.'\n    print('at work')\n"
+        "    return 'x'\n"
+    )
+    done = run("ask", "--base-url", serve(reply(call("f", {})), "done"), "-T", "chatty.py", "hello")
+    assert (done.exit_code, done.stdout) == (0, "done\n")
+    assert done.stderr.splitlines()[:2] == ["loaded", "at work"]
+
+
+def test_at_a_terminal_the_answer_streams_and_what_broke_off_is_called_so(
+    serve: Serve, screen: Open, tools: str
+) -> None:
+    url = serve(faults.cut("This never", after=4), reply("I'll look.", call("weather", {"city": "Rome"})), "Warm.")
+    asked = screen("ask", "--base-url", url, "-T", tools, "hello")
+    assert asked.ended() == 0
+    lines = asked.shown().splitlines()
+    assert lines[0].startswith("This")
+    assert lines[1] == "  (that broke off and doesn't count: stream_cut)"
+    assert lines[2].startswith("  stream_cut: asking again in")
+    assert lines[3] == "I'll look."
+    assert lines[4].startswith('  · weather(city="Rome")')
+    assert lines[5:] == ["Warm."]
 
 
 def test_a_call_that_waits_for_a_person_ends_the_command_with_3(run: Run, serve: Serve, tools: str) -> None:

@@ -79,14 +79,12 @@ def test_the_first_interrupt_cancels_the_turn_and_every_call_gets_its_result(
     url = serve(reply(*(call("refund", {"id": number}) for number in (1, 2, 3))), "understood")
     talk = ["--base-url", url, "-T", refunds, "--conversation", "c"]
     process = start("ask", *talk, "refund all three")
-    process.lines_until(b"blocked")
+    process.read_until(b"blocked", process.stderr)
     process.command.interrupt()
     code, _, errors = process.ended()
     assert code == 130
     shown = errors.decode().splitlines()
-    assert [line.split("·")[1].split()[0] for line in shown if "·" in line] == [
-        *("refund(id=1)", "refund(id=2)", "refund(id=3)")
-    ]
+    assert [line.split("·")[1].split()[0] for line in shown if "·" in line] == ["refund(id=2)", "refund(id=3)"]
     assert shown[-1].startswith("turnkeeper: cancelled; every call has its result")
     assert (home / "ledger").read_text().split("\n") == ["begin 1", "end 1", "begin 2", ""]
 
@@ -107,9 +105,9 @@ def test_the_second_interrupt_leaves_at_once_and_the_conversation_can_go_on(
     url = serve(reply(call("stubborn", {})), "understood")
     talk = ["--base-url", url, "-T", refunds, "--conversation", "c"]
     process = start("ask", *talk, "go")
-    process.lines_until(b"blocked")
+    process.read_until(b"blocked", process.stderr)
     process.command.interrupt()
-    process.lines_until(b"cleaning up")
+    process.read_until(b"cleaning up", process.stderr)
     process.command.interrupt()
     code, _, errors = process.ended()
     assert code == 130

@@ -18,7 +18,7 @@ def test_a_reader_that_leaves_ends_the_command_quietly_and_the_turn_in_good_orde
 ) -> None:
     url = serve("word " * 4_000, "fine")
     process = start("ask", "--base-url", url, "--conversation", "c", "--output-format", "stream-json", "hello")
-    process.lines_until(b'{"type": "request_started"')
+    process.read_until(b'{"type": "request_started"', process.stdout)
     process.stdout.close()
     assert process.ended() == (0, b"", b"")
     assert "(cancelled; " in run("show", "c").stdout

@@ -11,7 +11,7 @@ import click
 from turnkeeper.cli.conversing import Session, opened
 from turnkeeper.cli.interrupts import in_loop
 from turnkeeper.cli.options import Talk
-from turnkeeper.cli.terminal import Terminal
+from turnkeeper.cli.terminal import Terminal, prints_aside
 from turnkeeper.cli.turns import run_turn
 
 __all__ = ("ask", "chat", "is_interactive", "one_turn", "prompt_from", "read_stdin", "resume")
@@ -23,8 +23,9 @@ def ask(words: Sequence[str], talk: Talk) -> int:
     terminal = Terminal(color=not talk.no_color)
 
     async def work() -> int:
-        async with opened(talk, terminal) as session:
-            return await one_turn(session, talk, terminal, prompt)
+        with prints_aside():
+            async with opened(talk, terminal) as session:
+                return await one_turn(session, talk, terminal, prompt)
 
     return in_loop(work)
 
@@ -54,9 +55,10 @@ def resume(conversation_id: str, talk: Talk) -> int:
     named = dataclasses.replace(talk, conversation=conversation_id)
 
     async def work() -> int:
-        async with opened(named, terminal, must_exist=True) as session:
-            printer = session.printer(talk.output_format, terminal)
-            return await run_turn(session.conversation.resume(), session, printer)
+        with prints_aside():
+            async with opened(named, terminal, must_exist=True) as session:
+                printer = session.printer(talk.output_format, terminal)
+                return await run_turn(session.conversation.resume(), session, printer)
 
     return in_loop(work)
 

@@ -21,7 +21,7 @@ from turnkeeper.cli.interrupts import in_loop
 from turnkeeper.cli.options import Talk
 from turnkeeper.cli.places import desk_url, file_url
 from turnkeeper.cli.problems import CommandError
-from turnkeeper.cli.terminal import Terminal
+from turnkeeper.cli.terminal import Terminal, prints_aside
 from turnkeeper.cli.turns import run_turn
 from turnkeeper.types import Principal
 
@@ -76,7 +76,7 @@ def desk(role: str | None, talk: Talk, *, database: str | None, demo: bool) -> i
                 return await _play(session, terminal, records)
             return await one_turn(session, talk, terminal, prompt)
 
-    with _records(database, demo=demo) as records:
+    with _records(database, demo=demo) as records, contextlib.nullcontext() if interactive else prints_aside():
         return in_loop(lambda: work(records))
 
 

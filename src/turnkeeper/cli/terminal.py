@@ -30,6 +30,7 @@ __all__ = (
     "Terminal",
     "is_dumb",
     "keeps_typing",
+    "prints_aside",
     "read_mode",
     "set_mode",
     "typed_early",
@@ -54,6 +55,7 @@ class Terminal:
 
     def __init__(self, *, color: bool = True, one_stream: bool = False) -> None:
         notes = sys.stdout if one_stream else sys.stderr
+        self._answers = sys.stdout
         self._notes = notes
         self._open_line = False  # the answer's last line has no end yet, and more chrome would stick to it
         self._status = False
@@ -73,7 +75,7 @@ class Terminal:
             return
         self.clear_status()
         self._open_line = not text.endswith("\n")
-        _write(sys.stdout, text)
+        _write(self._answers, text)
 
     def end_line(self) -> None:
         """End the line that the answer stands on, if it has no end yet."""
@@ -83,7 +85,7 @@ class Terminal:
     def note(self, text: str, style: Style = "dim") -> None:
         """Write a line of chrome. `text` is safe to print. A closed stderr is passed over."""
         self.clear_status()
-        if self._open_line and (self.answers_on_screen or self._notes is sys.stdout):
+        if self._open_line and (self.answers_on_screen or self._notes is self._answers):
             self.end_line()
         with contextlib.suppress(ReaderLeftError):
             _write(self._notes, self.styled(text, style, colored=self.colored_notes) + "\n")
@@ -132,6 +134,11 @@ def wants_color(stream: TextIO, *, wanted: bool = True) -> bool:
 def is_dumb() -> bool:
     """A terminal that shows text and nothing else."""
     return os.environ.get("TERM", "") in ("dumb", "unknown")
+
+
+def prints_aside() -> contextlib.AbstractContextManager[object]:
+    """While this lasts, what tools `print` goes to stderr; stdout is left to a Terminal that was made before."""
+    return contextlib.redirect_stdout(sys.stderr)
 
 
 @contextlib.contextmanager

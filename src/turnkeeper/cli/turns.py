@@ -14,7 +14,18 @@ from turnkeeper.cli.problems import CommandError
 from turnkeeper.cli.terminal import ReaderLeftError
 from turnkeeper.driver.conversation import Conversation
 from turnkeeper.driver.turn import Turn
-from turnkeeper.updates import CallFinished, CallStarted, ReplyDiscarded, ReplyReceived, TurnEnded, Update, Warned
+from turnkeeper.types import TurnStatus
+from turnkeeper.updates import (
+    ApprovalNeeded,
+    CallFinished,
+    CallStarted,
+    ReplyDiscarded,
+    ReplyReceived,
+    RequestStarted,
+    TurnEnded,
+    Update,
+    Warned,
+)
 
 __all__ = ("run_turn",)
 
@@ -86,26 +97,32 @@ async def _with_choice_checked(turn: Turn, forced: str | None) -> AsyncIterator[
     """
     open_question = forced is not None
     answered = False
+    called: list[str] = []
     async for update in turn:
-        if open_question and answered and not isinstance(update, Warned):
-            if isinstance(update, ReplyDiscarded):
-                answered = False
-            else:
-                open_question = False
-                warning = _ignored_choice(str(forced), update)
-                if warning is not None:
-                    yield warning
-        answered = answered or isinstance(update, ReplyReceived)
+        if open_question:
+            match update:
+                case ReplyReceived():
+                    answered = True
+                case ReplyDiscarded():
+                    answered = False
+                case CallStarted() | CallFinished() | ApprovalNeeded():
+                    called.append(update.name)
+                case RequestStarted() | TurnEnded() if answered:
+                    open_question = False
+                    warning = _ignored_choice(str(forced), called, update)
+                    if warning is not None:
+                        yield warning
+                case _:
+                    pass
         yield update
 
 
-def _ignored_choice(forced: str, update: Update) -> Warned | None:
-    called = update.name if isinstance(update, CallStarted | CallFinished) else None
-    if called is not None and forced in ("any", called):
+def _ignored_choice(forced: str, called: list[str], update: Update) -> Warned | None:
+    if forced in called or (forced == "any" and called):
         return None
-    if called is None and isinstance(update, TurnEnded) and update.status not in ("completed", "failed"):
+    if isinstance(update, TurnEnded) and update.status is not TurnStatus.COMPLETED:
         return None
-    came = "without a call" if called is None else f"with a call of {called}"
+    came = f"with a call of {called[0]}" if called else "without a call"
     return Warned(
         code="tool_choice_ignored",
         message=f"the endpoint did not keep to tool_choice {forced!r}: its reply came {came}."
