@@ -61,7 +61,10 @@ def messages(*events: Event) -> list[dict[str, Any]]:
 
 
 def test_results_of_a_reply_stand_in_one_user_message_in_the_models_order_whatever_finished_first() -> None:
-    """https://github.com/MoonshotAI/kosong/issues/45"""
+    """Report A05-parallel-results-one-message.
+
+    https://github.com/MoonshotAI/kosong/issues/45
+    """
     ids = [f"toolu_{n}" for n in range(1, 6)]
     asked = reply(*(call(one) for one in ids))
     done = [result(f"toolu_{n}", f"p{n}") for n in (5, 3, 1, 2, 4)]
@@ -78,7 +81,10 @@ def test_nothing_is_shown_of_results_until_all_are_there() -> None:
 
 
 def test_the_next_message_joins_the_results_behind_them() -> None:
-    """https://github.com/anthropics/claude-code/issues/2261"""
+    """Report A01-interrupt-orphans-tool-use.
+
+    https://github.com/anthropics/claude-code/issues/2261
+    """
     found = messages(said("find k1"), reply(call("a")), result("a", is_error=True), said("never mind, use k2"))
     assert [message["role"] for message in found] == ["user", "assistant", "user"]
     assert found[2]["content"] == [answer("a", is_error=True), text("never mind, use k2")]
@@ -102,7 +108,10 @@ def test_what_was_sent_once_is_a_prefix_of_what_is_sent_later() -> None:
 
 
 def test_blank_text_of_the_model_is_left_out_and_the_rest_stays() -> None:
-    """https://github.com/nick1udwig/kibitz/issues/78"""
+    """Report A33-whitespace-only-text-from-model.
+
+    https://github.com/nick1udwig/kibitz/issues/78
+    """
     assert messages(said("go"), reply(text("\n\n"), call("a")))[1]["content"] == [call("a")]
 
 
@@ -112,7 +121,10 @@ def test_a_reply_that_is_not_kept_leaves_no_trace() -> None:
 
 
 def test_a_replaced_id_stands_in_the_call_and_in_its_result() -> None:
-    """https://github.com/ducks/claux/issues/40"""
+    """Report A29-duplicate-or-empty-tool-use-ids.
+
+    https://github.com/ducks/claux/issues/40
+    """
     first = reply(call("call_0", n=1))
     history = History([said("add"), first, result("call_0")])
     made = history.fresh_id("call_0", reply=2, index=1)
@@ -129,7 +141,10 @@ def test_a_replaced_id_stands_in_the_call_and_in_its_result() -> None:
 
 
 def test_a_paused_reply_and_its_continuation_are_one_message() -> None:
-    """https://github.com/anthropics/anthropic-sdk-python/pull/1648"""
+    """Report A13-pause-turn-is-not-the-end.
+
+    https://github.com/anthropics/anthropic-sdk-python/pull/1648
+    """
     server = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "q"}}
     came = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
     paused = [said("q?"), reply(text("Searching"), server, calls=())]

@@ -38,7 +38,10 @@ def check(
 
 
 def test_a_forced_choice_is_refused_with_the_reason_where_it_can_not_hold() -> None:
-    """https://github.com/langchain-ai/langchain-aws/pull/927"""
+    """Report A39-forced-choice-rejected-by-model.
+
+    https://github.com/langchain-ai/langchain-aws/pull/927
+    """
     with pytest.raises(ConfigurationError, match="needs tools"):
         check({"type": "any"}, names=())
     with pytest.raises(ConfigurationError, match="not among the tools: f"):
@@ -60,7 +63,10 @@ def test_what_is_allowed_passes() -> None:
 
 
 def test_a_forced_choice_holds_only_while_it_is_forced_so_that_it_can_not_loop() -> None:
-    """https://github.com/openai/openai-agents-python/pull/263"""
+    """Report A18-forced-tool-choice-loops.
+
+    https://github.com/openai/openai-agents-python/pull/263
+    """
     forced = {"type": "tool", "name": "f", "disable_parallel_tool_use": True}
     assert choice_for_request(forced, has_tools=True, forced=True) == forced
     assert choice_for_request(forced, has_tools=True, forced=False) == {

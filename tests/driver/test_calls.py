@@ -25,7 +25,10 @@ def results(api: MessagesAPI, number: int = 1) -> list[dict[str, Any]]:
 
 
 async def test_results_stand_in_the_models_order_whatever_finishes_first(make: Make) -> None:
-    """https://github.com/MoonshotAI/kosong/issues/45"""
+    """Report A05-parallel-results-one-message.
+
+    https://github.com/MoonshotAI/kosong/issues/45
+    """
     done = {name: anyio.Event() for name in "12345"}
     waits_for = {"3": "5", "1": "3", "2": "1", "4": "2"}
 
@@ -47,7 +50,10 @@ async def test_results_stand_in_the_models_order_whatever_finishes_first(make: M
 
 
 async def test_an_unknown_tool_is_answered_with_the_names_and_the_others_still_run(make: Make) -> None:
-    """https://github.com/openai/openai-agents-python/pull/3402"""
+    """Report A21-unknown-tool-kills-the-run.
+
+    https://github.com/openai/openai-agents-python/pull/3402
+    """
     ran: list[str] = []
 
     def get_weather(city: str) -> str:
@@ -73,7 +79,10 @@ async def test_an_unknown_tool_is_answered_with_the_names_and_the_others_still_r
 
 
 async def test_duplicate_and_empty_ids_are_replaced_so_that_each_call_has_its_own_result(make: Make) -> None:
-    """https://github.com/ducks/claux/issues/40"""
+    """Report A29-duplicate-or-empty-tool-use-ids.
+
+    https://github.com/ducks/claux/issues/40
+    """
     given: list[int] = []
 
     def add(n: int) -> int:
@@ -146,7 +155,10 @@ async def test_whatever_a_tool_raises_or_returns_becomes_one_result_with_text(ma
 async def test_secrets_of_an_exception_do_not_reach_the_model_or_the_history(
     make: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """https://github.com/nstfkc/gemi/issues/446"""
+    """Report B16-tool-error-leaks-dsn.
+
+    https://github.com/nstfkc/gemi/issues/446
+    """
 
     def connect() -> str:
         """Connect."""
@@ -164,7 +176,10 @@ async def test_secrets_of_an_exception_do_not_reach_the_model_or_the_history(
 
 
 async def test_sync_tools_run_in_worker_threads_side_by_side_with_the_callers_context(make: Make) -> None:
-    """https://github.com/openai/openai-agents-python/issues/2386"""
+    """Report B06-sync-tool-blocks-loop.
+
+    https://github.com/openai/openai-agents-python/issues/2386
+    """
     tenant: contextvars.ContextVar[str] = contextvars.ContextVar("tenant", default="nobody")
     together = threading.Barrier(3, timeout=10)
     seen: list[tuple[str, bool]] = []

@@ -185,7 +185,10 @@ def test_a_number_that_is_none_is_named() -> None:
 
 
 def test_callers_cache_marks_stay_and_none_are_added() -> None:
-    """https://github.com/BlockRunAI/Franklin/issues/73"""
+    """Report A19-fifth-cache-breakpoint.
+
+    https://github.com/BlockRunAI/Franklin/issues/73
+    """
     mark = {"cache_control": {"type": "ephemeral"}}
     system = [{"type": "text", "text": "a", **mark}, {"type": "text", "text": "b", **mark}]
     api = MessagesAPI(script(*[reply(call("get_current_datetime")) for _ in range(5)], "ok", "again"))

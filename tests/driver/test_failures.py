@@ -41,7 +41,10 @@ def shown(updates: list[Update]) -> str:
 
 
 async def test_an_error_event_in_a_stream_that_began_well_is_retried_and_the_half_is_dropped() -> None:
-    """https://github.com/use-agent-os/agent-os/pull/2137"""
+    """Report A09-midstream-error-event-after-http-200.
+
+    https://github.com/use-agent-os/agent-os/pull/2137
+    """
     api = MessagesAPI(script(faults.error_event("Half of the answer", after=3), "Full answer"))
     updates, error = await collect(agent_over(api), "hello")
     assert error is None
@@ -53,7 +56,10 @@ async def test_an_error_event_in_a_stream_that_began_well_is_retried_and_the_hal
 
 
 async def test_without_retries_the_error_event_ends_the_turn_and_nothing_half_is_kept() -> None:
-    """https://github.com/use-agent-os/agent-os/pull/2137"""
+    """Report A09-midstream-error-event-after-http-200.
+
+    https://github.com/use-agent-os/agent-os/pull/2137
+    """
     api = MessagesAPI(script(faults.error_event("Half of the answer", after=3), "ok"))
     journal = MemoryJournal()
     agent = agent_over(api, retry=tk.RetryPolicy(retries=0))
@@ -68,7 +74,10 @@ async def test_without_retries_the_error_event_ends_the_turn_and_nothing_half_is
 
 
 async def test_a_stream_lost_inside_a_call_is_asked_again_and_the_call_runs_once() -> None:
-    """https://github.com/NousResearch/hermes-agent/issues/81025"""
+    """Report A10-stream-lost-inside-tool-use.
+
+    https://github.com/NousResearch/hermes-agent/issues/81025
+    """
     mails: list[tuple[str, str]] = []
 
     def send_mail(to: str, body: str) -> str:
@@ -192,7 +201,10 @@ async def test_what_may_not_is_raised_at_once_and_the_conversation_stays_usable(
 
 
 async def test_an_answer_that_repeats_the_key_is_not_passed_on(make: Make, caplog: pytest.LogCaptureFixture) -> None:
-    """https://github.com/nstfkc/gemi/issues/446"""
+    """Report B16-tool-error-leaks-dsn.
+
+    https://github.com/nstfkc/gemi/issues/446
+    """
     api = MessagesAPI(script(faults.unauthenticated(echo_key=True)))
     client = api.client(api_key="sk-ant-SENTINEL0123456789")
     journal = MemoryJournal()
@@ -219,7 +231,10 @@ async def test_retries_end_after_their_number_and_the_waits_double(make: Make) -
 
 
 async def test_a_result_is_kept_when_the_request_after_it_fails_and_the_tool_is_not_run_again(make: Make) -> None:
-    """https://github.com/renjian-pro/AgentTrail/issues/114"""
+    """Report A20-approval-state-deleted-before-resume-succeeded.
+
+    https://github.com/renjian-pro/AgentTrail/issues/114
+    """
     paid: list[int] = []
 
     def pay(amount: int) -> str:

@@ -26,7 +26,10 @@ def obedient(request: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("choice", ["lookup", "any"])
 async def test_a_forced_choice_holds_for_the_first_request_of_each_turn(make: Make, choice: str) -> None:
-    """https://github.com/openai/openai-agents-python/pull/263"""
+    """Report A18-forced-tool-choice-loops.
+
+    https://github.com/openai/openai-agents-python/pull/263
+    """
     api = MessagesAPI(obedient)
     async with make(api, tools=[lookup], tool_choice=choice).open() as keeper:
         conversation = await keeper.conversation("c")
@@ -65,6 +68,9 @@ async def test_none_is_sent_and_without_tools_there_is_no_choice(make: Make) -> 
 
 
 async def test_a_model_that_refuses_it_is_not_asked(make: Make) -> None:
-    """https://github.com/langchain-ai/langchain-aws/pull/927"""
+    """Report A39-forced-choice-rejected-by-model.
+
+    https://github.com/langchain-ai/langchain-aws/pull/927
+    """
     with pytest.raises(tk.errors.ConfigurationError, match="tool_choice 'lookup'"):
         make(MessagesAPI(script("x")), tools=[lookup], tool_choice="lookup", model="claude-fable-5-1")

@@ -73,7 +73,10 @@ STOPPED = (
 
 
 async def test_after_an_interruption_the_next_message_finds_each_call_answered(make: Make) -> None:
-    """https://github.com/anthropics/claude-code/issues/2261"""
+    """Report A01-interrupt-orphans-tool-use.
+
+    https://github.com/anthropics/claude-code/issues/2261
+    """
     bench = Bench()
     api = MessagesAPI(script(reply("Looking it up.", call("slow", {"n": 1}, id="toolu_01")), "Fine."))
     async with make(api, tools=bench.tools()).open() as keeper:
@@ -92,7 +95,10 @@ async def test_after_an_interruption_the_next_message_finds_each_call_answered(m
 
 
 async def test_what_was_finished_is_kept_what_ran_is_unknown_what_did_not_start_says_so(make: Make) -> None:
-    """https://github.com/LionSR/TeXRA/pull/7171"""
+    """Report A02-interrupt-mid-batch-keeps-finished.
+
+    https://github.com/LionSR/TeXRA/pull/7171
+    """
     bench = Bench()
     calls = [
         call("fast", {"n": 1}, id="toolu_a"),
@@ -173,7 +179,10 @@ async def test_a_reader_may_cancel_between_two_updates(make: Make) -> None:
 async def test_a_reader_that_leaves_after_the_first_call_lets_resume_run_only_the_second(
     make: Make, leave: str
 ) -> None:
-    """https://github.com/mattermost/mattermost-plugin-agents/pull/908"""
+    """Report A41-second-resume-of-an-auto-batch.
+
+    https://github.com/mattermost/mattermost-plugin-agents/pull/908
+    """
     made: list[str] = []
 
     def create_issue(t: str) -> int:
@@ -206,7 +215,10 @@ async def test_a_reader_that_leaves_after_the_first_call_lets_resume_run_only_th
 async def test_a_started_call_found_after_a_crash_is_run_again_only_if_its_effect_allows_it(
     make: Make, effect: Effect, runs: list[int]
 ) -> None:
-    """https://github.com/GEMISIS/leviath/issues/96"""
+    """Report A28-crash-mid-batch-reruns-finished-tools.
+
+    https://github.com/GEMISIS/leviath/issues/96
+    """
     ran: list[int] = []
     written, began = anyio.Event(), anyio.Event()
 
@@ -282,7 +294,10 @@ async def test_a_request_interrupted_under_way_is_sent_again(make: Make) -> None
 
 
 async def test_a_second_message_while_a_turn_runs_is_refused_at_once_and_leaves_nothing(make: Make) -> None:
-    """https://github.com/agentscope-ai/agentscope-runtime/issues/402"""
+    """Report A27-two-turns-at-once-on-one-conversation.
+
+    https://github.com/agentscope-ai/agentscope-runtime/issues/402
+    """
     bench = Bench()
     api = MessagesAPI(script(reply(call("slow", {"n": 1})), "ok"))
     async with make(api, tools=bench.tools()).open() as keeper:
@@ -303,7 +318,10 @@ async def test_a_second_message_while_a_turn_runs_is_refused_at_once_and_leaves_
 
 
 async def test_two_drivers_on_one_conversation_never_mix_their_messages(make: Make) -> None:
-    """https://github.com/agentscope-ai/agentscope-runtime/issues/402"""
+    """Report A27-two-turns-at-once-on-one-conversation.
+
+    https://github.com/agentscope-ai/agentscope-runtime/issues/402
+    """
     bench = Bench()
     api = MessagesAPI(script(reply(call("slow", {"n": 1})), "one done", "two done"))
     journal = MemoryJournal()
@@ -342,7 +360,10 @@ async def test_there_is_nothing_to_resume_after_a_complete_turn(make: Make) -> N
 
 @pytest.mark.parametrize("content", ["", "   ", [], [{"type": "text", "text": " "}]])
 async def test_a_blank_message_is_refused_and_stores_nothing(make: Make, content: Any) -> None:
-    """https://github.com/nick1udwig/kibitz/issues/78"""
+    """Report A33-whitespace-only-text-from-model.
+
+    https://github.com/nick1udwig/kibitz/issues/78
+    """
     api = MessagesAPI(script("ok"))
     journal = MemoryJournal()
     async with make(api).open(journal) as keeper:

@@ -48,7 +48,10 @@ async def test_an_endless_conversation_stops_at_its_limit_with_a_sound_history(
 
 
 async def test_by_default_a_model_that_repeats_the_same_bad_call_is_stopped_after_fifty_requests(make: Make) -> None:
-    """https://github.com/ZenRows/zenrows-mcp/pull/23"""
+    """Report B17-null-for-optional.
+
+    https://github.com/ZenRows/zenrows-mcp/pull/23
+    """
     api = MessagesAPI(lambda request: reply(call("nothing_like_it", {"q": None})))
     found = await make(api, tools=[step]).run("go")
     assert (found.status, found.reason, len(api.requests)) == (tk.TurnStatus.LIMIT_REACHED, "requests", 50)
@@ -120,7 +123,10 @@ async def test_cost_counts_cache_writes_and_reads_at_their_own_rates(make: Make)
 
 
 async def test_usage_of_a_turn_is_the_sum_of_its_replies(make: Make) -> None:
-    """https://github.com/langchain-ai/langchainjs/issues/10249"""
+    """Report A35-cache-usage-doubled-in-stream.
+
+    https://github.com/langchain-ai/langchainjs/issues/10249
+    """
     first = {"input_tokens": 2, "cache_creation_input_tokens": 100, "cache_read_input_tokens": 0, "output_tokens": 64}
     second = {"input_tokens": 10, "cache_creation_input_tokens": 5, "cache_read_input_tokens": 100, "output_tokens": 20}
     api = MessagesAPI(script(reply(call("step"), usage=first), reply("ok", usage=second)))
@@ -130,7 +136,10 @@ async def test_usage_of_a_turn_is_the_sum_of_its_replies(make: Make) -> None:
 
 
 async def test_a_stream_repeats_cumulative_counts_and_they_are_not_added_twice() -> None:
-    """https://github.com/langchain-ai/langchainjs/issues/10249"""
+    """Report A35-cache-usage-doubled-in-stream.
+
+    https://github.com/langchain-ai/langchainjs/issues/10249
+    """
     start = {"input_tokens": 2, "cache_creation_input_tokens": 100, "cache_read_input_tokens": 0, "output_tokens": 4}
     said = reply("ok", start_usage=start, delta_usage=start | {"output_tokens": 64})
     found = (await agent_over(MessagesAPI(script(said))).run("go")).usage

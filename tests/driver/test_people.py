@@ -189,7 +189,10 @@ async def test_who_may_not_decide_changes_nothing(make: Make, url: str) -> None:
 
 
 async def test_a_decision_counts_once(make: Make, url: str) -> None:
-    """https://github.com/renjian-pro/AgentTrail/issues/114"""
+    """Report A20-approval-state-deleted-before-resume-succeeded.
+
+    https://github.com/renjian-pro/AgentTrail/issues/114
+    """
     shop = Shop()
     api = await parked(make, url, shop, "Done.")
     async with make(api, tools=shop.tools()).open(url) as keeper:

@@ -53,7 +53,10 @@ async def test_calls_are_run_and_their_results_sent_until_the_model_stops(make: 
 
 
 async def test_calls_beside_end_turn_are_run_and_the_stop_reason_is_recorded(make: Make) -> None:
-    """https://github.com/strands-agents/harness-sdk/pull/1827"""
+    """Report A11-end-turn-with-tool-use-blocks.
+
+    https://github.com/strands-agents/harness-sdk/pull/1827
+    """
     counter = Counter()
     first = reply("Let me check.", call("lookup"), stop_reason="end_turn")
     api = MessagesAPI(script(first, "It is 12:00."))
@@ -63,7 +66,10 @@ async def test_calls_beside_end_turn_are_run_and_the_stop_reason_is_recorded(mak
 
 
 async def test_calls_of_a_truncated_reply_are_never_run_and_each_retry_has_more_room(make: Make) -> None:
-    """https://github.com/mattmezza/humux/issues/77"""
+    """Report A04-max-tokens-empty-input-executed.
+
+    https://github.com/mattmezza/humux/issues/77
+    """
     counter = Counter()
     cut = reply("Writing the page.", call("lookup", {}), stop_reason="max_tokens")
     api = MessagesAPI(script(cut, cut, cut, "fine"))
@@ -88,7 +94,10 @@ async def test_a_truncated_answer_that_fits_the_second_time_is_the_answer(make: 
 
 
 async def test_a_refusal_is_discarded_runs_nothing_and_leaves_the_conversation_usable(make: Make) -> None:
-    """https://github.com/laravel/ai/pull/881"""
+    """Report A37-refusal-with-pending-tool-use.
+
+    https://github.com/laravel/ai/pull/881
+    """
     counter = Counter()
     details = {"type": "refusal", "category": None, "explanation": None}
     refused = reply("I will ", call("lookup", id="toolu_1"), stop_reason="refusal", stop_details=details)
@@ -104,7 +113,10 @@ async def test_a_refusal_is_discarded_runs_nothing_and_leaves_the_conversation_u
 
 
 async def test_a_paused_turn_is_sent_on_as_it_is(make: Make) -> None:
-    """https://github.com/anthropics/anthropic-sdk-python/pull/1648"""
+    """Report A13-pause-turn-is-not-the-end.
+
+    https://github.com/anthropics/anthropic-sdk-python/pull/1648
+    """
     search = {"type": "web_search_20250305", "name": "web_search"}
     server = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "q"}}
     came = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
@@ -138,7 +150,10 @@ async def test_an_endless_pause_ends_at_its_bound_and_the_next_message_is_accept
 
 
 async def test_a_server_call_beside_a_client_call_is_left_to_the_api(make: Make) -> None:
-    """https://github.com/vellum-ai/vellum-assistant/pull/40137"""
+    """Report A17-server-and-client-tool-in-one-turn-deferred.
+
+    https://github.com/vellum-ai/vellum-assistant/pull/40137
+    """
     search = {"type": "web_search_20250305", "name": "web_search"}
     server = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "q"}}
     came = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
@@ -158,7 +173,10 @@ async def test_a_server_call_beside_a_client_call_is_left_to_the_api(make: Make)
 async def test_tool_use_without_calls_is_asked_again_once_and_then_fails_openly(
     make: Make, content: str | None
 ) -> None:
-    """https://github.com/rescrv/claudius/pull/106"""
+    """Report A12-tool-use-stop-with-no-blocks.
+
+    https://github.com/rescrv/claudius/pull/106
+    """
     blocks = [content] if content else []
     odd = reply(*blocks, stop_reason="tool_use")
     api = MessagesAPI(script(odd, odd, "ok"))
@@ -191,7 +209,10 @@ async def test_an_empty_reply_is_asked_again_once_and_then_completes_with_its_re
 
 
 async def test_blank_text_beside_a_call_is_not_sent_back(make: Make) -> None:
-    """https://github.com/nick1udwig/kibitz/issues/78"""
+    """Report A33-whitespace-only-text-from-model.
+
+    https://github.com/nick1udwig/kibitz/issues/78
+    """
     api = MessagesAPI(script(reply("\n\n", call("lookup", id="toolu_1")), "ok"))
     found = await make(api, tools=[Counter().tool()]).run("go")
     assert found.text == "ok"
@@ -226,7 +247,10 @@ async def test_calls_under_an_unknown_stop_reason_are_not_run(make: Make) -> Non
 
 
 async def test_thinking_goes_back_block_by_block_as_it_came(make: Make) -> None:
-    """https://github.com/WordPress/ai-provider-for-anthropic/issues/30"""
+    """Report A31-thinking-signature-lost-between-rounds.
+
+    https://github.com/WordPress/ai-provider-for-anthropic/issues/30
+    """
     blocks: list[Any] = [
         {"type": "thinking", "thinking": "", "signature": "c2ln+/=="},
         {"type": "redacted_thinking", "data": "AAA="},

@@ -47,7 +47,10 @@ def locked(path: Path) -> Iterator[None]:
 
 
 async def test_a_lock_that_is_held_too_long_fails_clearly_and_loses_nothing(tmp_path: Path, opened: Open) -> None:
-    """https://github.com/mem0ai/mem0/issues/7196"""
+    """Report B15-sqlite-locked.
+
+    https://github.com/mem0ai/mem0/issues/7196
+    """
     path = tmp_path / "journal.db"
     journal = await opened(f"sqlite:///{path}?timeout=0.1")
     await journal.append("c-1", one_turn(), after=0)
@@ -62,7 +65,10 @@ async def test_a_lock_that_is_held_too_long_fails_clearly_and_loses_nothing(tmp_
 
 
 async def test_a_short_lock_is_waited_for(tmp_path: Path, opened: Open) -> None:
-    """https://github.com/mem0ai/mem0/issues/7196"""
+    """Report B15-sqlite-locked.
+
+    https://github.com/mem0ai/mem0/issues/7196
+    """
     path = tmp_path / "journal.db"
     journal = await opened(f"sqlite:///{path}")
     done = anyio.Event()

@@ -83,7 +83,10 @@ async def test_two_processes_on_one_conversation_interleave_without_gap_or_loss(
 async def test_two_processes_with_four_conversations_each_lose_nothing_though_another_holds_a_lock(
     tmp_path: Path, opened: Open
 ) -> None:
-    """https://github.com/mem0ai/mem0/issues/7196"""
+    """Report B15-sqlite-locked.
+
+    https://github.com/mem0ai/mem0/issues/7196
+    """
     path = tmp_path / "journal.db"
     url = f"sqlite:///{path}"
     journal = await opened(url)

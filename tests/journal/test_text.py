@@ -46,7 +46,10 @@ async def test_text_comes_back_character_by_character(journal: Journal, text: st
 
 
 async def test_lone_surrogates_never_reach_the_database(database_journal: Journal, database_url: str) -> None:
-    """https://github.com/simonw/llm/issues/546"""
+    """Report B03-surrogate-in-log-db.
+
+    https://github.com/simonw/llm/issues/546
+    """
     raw = '[{"type":"text","text":"pri\udc81ce 🙂"}]'  # not what encode gives, but what a careless caller might
     events = [
         started(tk.Principal("custo\udc81mer", "\ud83d")),
@@ -64,7 +67,10 @@ async def test_lone_surrogates_never_reach_the_database(database_journal: Journa
 
 
 async def test_a_turn_with_lone_surrogates_is_kept_and_gone_on_with(database_url: str) -> None:
-    """https://github.com/simonw/llm/issues/546"""
+    """Report B03-surrogate-in-log-db.
+
+    https://github.com/simonw/llm/issues/546
+    """
     api = testing.MessagesAPI(testing.script(testing.text("costs \ud83d 5 € 🙂"), testing.text("Gern.")))
     agent = tk.Agent(model="claude-opus-4-8", max_tokens=1000, client=api)
     async with agent.open(database_url) as keeper:

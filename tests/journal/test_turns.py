@@ -23,7 +23,10 @@ def agent_with(*tools: object, replies: int = 2) -> tk.Agent:
 
 
 async def test_another_program_can_write_while_a_tool_runs(tmp_path: Path) -> None:
-    """https://github.com/mem0ai/mem0/issues/7196"""
+    """Report B15-sqlite-locked.
+
+    https://github.com/mem0ai/mem0/issues/7196
+    """
     path = tmp_path / "journal.db"
     wrote: list[int] = []
 
@@ -44,7 +47,10 @@ async def test_another_program_can_write_while_a_tool_runs(tmp_path: Path) -> No
 
 
 async def test_a_lock_that_is_held_too_long_stops_a_turn_before_its_effects(tmp_path: Path) -> None:
-    """https://github.com/mem0ai/mem0/issues/7196"""
+    """Report B15-sqlite-locked.
+
+    https://github.com/mem0ai/mem0/issues/7196
+    """
     path = tmp_path / "journal.db"
     effects: list[str] = []
 

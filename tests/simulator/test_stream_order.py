@@ -129,7 +129,10 @@ def test_the_usage_of_either_event_can_be_scripted() -> None:
 
 
 def test_scripted_counts_are_cumulative_for_the_ledger_too() -> None:
-    """https://github.com/langchain-ai/langchainjs/issues/10249"""
+    """Report A35-cache-usage-doubled-in-stream.
+
+    https://github.com/langchain-ai/langchainjs/issues/10249
+    """
     counts = {"input_tokens": 2, "cache_creation_input_tokens": 100, "cache_read_input_tokens": 0}
     api = MessagesAPI(
         [

@@ -162,7 +162,10 @@ def test_unknown_events_and_deltas_survive() -> None:
 
 
 def test_usage_counts_are_cumulative_the_last_one_wins_and_absent_ones_stay() -> None:
-    """https://github.com/langchain-ai/langchainjs/issues/10249"""
+    """Report A35-cache-usage-doubled-in-stream.
+
+    https://github.com/langchain-ai/langchainjs/issues/10249
+    """
     first = {"input_tokens": 2, "cache_creation_input_tokens": 100, "cache_read_input_tokens": 0, "output_tokens": 4}
     again = first | {"output_tokens": 64}
     assert assemble([start(first), *end("tool_use", again)]).reply.usage == again

@@ -20,7 +20,10 @@ def rules(request: dict[str, Any], sent: SentReplies | None = None) -> list[str]
 
 
 def test_a_stopped_call_without_a_result_blocks_every_later_request() -> None:
-    """https://github.com/anthropics/claude-code/issues/2261"""
+    """Report A01-interrupt-orphans-tool-use.
+
+    https://github.com/anthropics/claude-code/issues/2261
+    """
     stopped = [user("смотри k1"), assistant([call("toolu_01")]), user("лучше k2")]
     (fault,) = faults(ask(*stopped, tools=[tool()]))
     assert fault.message == (
@@ -33,7 +36,10 @@ def test_a_stopped_call_without_a_result_blocks_every_later_request() -> None:
 
 
 def test_a_tail_that_begins_with_a_result_has_lost_its_call() -> None:
-    """https://github.com/vellum-ai/vellum-assistant/pull/31035"""
+    """Report A03-compaction-tail-starts-on-tool-result.
+
+    https://github.com/vellum-ai/vellum-assistant/pull/31035
+    """
     whole = [user(), assistant([call("a")]), user([result("a")]), assistant("готово"), user("дальше")]
     (fault,) = faults(ask(*whole[2:], tools=[tool()]))
     assert (fault.rule, fault.path) == ("messages.tool-result-expected", "messages.0.content.0")
@@ -43,7 +49,10 @@ def test_a_tail_that_begins_with_a_result_has_lost_its_call() -> None:
 
 
 def test_parallel_results_may_be_spread_over_neighbouring_user_messages_but_not_interrupted() -> None:
-    """https://github.com/MoonshotAI/kosong/issues/45"""
+    """Report A05-parallel-results-one-message.
+
+    https://github.com/MoonshotAI/kosong/issues/45
+    """
     calls = [call(f"toolu_{number}") for number in range(5)]
     results = [user([result(f"toolu_{number}")]) for number in (4, 2, 0, 1, 3)]
     assert rules(ask(user("прочти пять"), assistant(calls), *results, tools=[tool()])) == []
@@ -55,7 +64,10 @@ def test_parallel_results_may_be_spread_over_neighbouring_user_messages_but_not_
 
 
 def test_a_tool_stop_without_calls_must_not_be_answered_by_an_empty_message() -> None:
-    """https://github.com/rescrv/claudius/pull/106"""
+    """Report A12-tool-use-stop-with-no-blocks.
+
+    https://github.com/rescrv/claudius/pull/106
+    """
     unmended = ask(user("go"), assistant("<calls x()>"), user([]), tools=[tool()])
     (fault,) = faults(unmended)
     assert (fault.rule, fault.path) == ("messages.non-empty-content", "messages.2")
@@ -63,7 +75,10 @@ def test_a_tool_stop_without_calls_must_not_be_answered_by_an_empty_message() ->
 
 
 def test_a_deferred_server_tool_waits_beside_an_answered_call() -> None:
-    """https://github.com/vellum-ai/vellum-assistant/pull/40137"""
+    """Report A17-server-and-client-tool-in-one-turn-deferred.
+
+    https://github.com/vellum-ai/vellum-assistant/pull/40137
+    """
     search = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "погода"}}
     asked = [user("найди и скажи время"), assistant([search, call("toolu_1")])]
     tools = [tool(), web_search()]
@@ -76,7 +91,10 @@ def test_a_deferred_server_tool_waits_beside_an_answered_call() -> None:
 
 
 def test_a_fifth_cache_mark_stops_the_session() -> None:
-    """https://github.com/BlockRunAI/Franklin/issues/73"""
+    """Report A19-fifth-cache-breakpoint.
+
+    https://github.com/BlockRunAI/Franklin/issues/73
+    """
     mark = {"type": "ephemeral"}
     rounds: list[dict[str, Any]] = [user("начни")]
     for number in range(3):
@@ -92,7 +110,10 @@ def test_a_fifth_cache_mark_stops_the_session() -> None:
 
 
 def test_two_calls_with_one_id_break_the_history() -> None:
-    """https://github.com/ducks/claux/issues/40"""
+    """Report A29-duplicate-or-empty-tool-use-ids.
+
+    https://github.com/ducks/claux/issues/40
+    """
     twice = ask(user(), assistant([call("call_0"), call("call_0")]), user([result("call_0")]), tools=[tool()])
     assert rules(twice)[0] == "messages.tool-use-ids-unique"
     later = ask(
@@ -123,7 +144,10 @@ REPLY = [thinking("c2ln+/=="), {"type": "redacted_thinking", "data": "AAA="}, ca
     ids=["equal", "signature lost", "redacted block left out", "order changed", "thinking left out"],
 )
 def test_thinking_comes_back_whole_between_the_rounds_of_a_turn(sent_back: list[Any], broken: str | None) -> None:
-    """https://github.com/WordPress/ai-provider-for-anthropic/issues/30"""
+    """Report A31-thinking-signature-lost-between-rounds.
+
+    https://github.com/WordPress/ai-provider-for-anthropic/issues/30
+    """
     sent = RememberedReplies()
     sent.remember(ask(user("go"), tools=[tool()]), REPLY, model="claude-opus-5-5")
     answered = ask(user("go"), assistant(sent_back), user([result("toolu_1")]), tools=[tool()])
@@ -133,7 +157,10 @@ def test_thinking_comes_back_whole_between_the_rounds_of_a_turn(sent_back: list[
 
 @pytest.mark.parametrize("blank", ["", " ", "\n\n", "\t\r\n", "\u00a0\u2003"])
 def test_blank_text_from_the_model_or_a_tool_is_refused_when_it_is_sent_back(blank: str) -> None:
-    """https://github.com/nick1udwig/kibitz/issues/78"""
+    """Report A33-whitespace-only-text-from-model.
+
+    https://github.com/nick1udwig/kibitz/issues/78
+    """
     text = {"type": "text", "text": blank}
     beside_call = ask(user(), assistant([text, call()]), user([result()]), tools=[tool()])
     assert rules(beside_call)[0] in {"messages.text-not-empty", "messages.text-not-blank"}
@@ -144,7 +171,10 @@ def test_blank_text_from_the_model_or_a_tool_is_refused_when_it_is_sent_back(bla
 
 @pytest.mark.parametrize("choice", [{"type": "any"}, {"type": "tool", "name": "extract"}])
 def test_forced_tool_use_is_refused_by_models_that_think(choice: dict[str, Any]) -> None:
-    """https://github.com/langchain-ai/langchain-aws/pull/927"""
+    """Report A39-forced-choice-rejected-by-model.
+
+    https://github.com/langchain-ai/langchain-aws/pull/927
+    """
     forced = ask(user("go"), tools=[tool("extract")], tool_choice=choice, max_tokens=4_000)
     assert rules(forced) == ["tool-choice.forced-supported"]
     manual = {"type": "enabled", "budget_tokens": 1_024}
