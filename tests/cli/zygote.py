@@ -10,6 +10,7 @@ from __future__ import annotations
 import array
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -59,7 +60,7 @@ class Zygote:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.cli.zygote", self._path],
             cwd=Path(__file__).parents[2],
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,  # its end tells the interpreter that nobody needs it any more
             stdout=subprocess.PIPE,
         )
         assert self._process.stdout is not None
@@ -98,7 +99,7 @@ def _serve(path: str) -> None:
     listener.listen()
     sys.stdout.write("ready\n")
     sys.stdout.flush()
-    while True:
+    while select.select([listener, 0], [], [])[0] == [listener]:
         connection, _ = listener.accept()
         if os.fork() == 0:
             listener.close()
