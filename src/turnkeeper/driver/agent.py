@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import time
 import uuid
@@ -21,6 +22,7 @@ from turnkeeper.driver import portal
 from turnkeeper.driver.bodies import RequestBody
 from turnkeeper.driver.conversation import Conversation
 from turnkeeper.driver.keeper import Keeper
+from turnkeeper.driver.leasing import LEASE_SECONDS
 from turnkeeper.driver.loop import Plan
 from turnkeeper.driver.people import Approval, may_decide
 from turnkeeper.driver.reply import Reply
@@ -52,6 +54,7 @@ class Agent:
         disable_parallel_tool_use: At most one call in a reply.
         most_calls_at_once: How many calls of one reply run at the same time; None for all, 1 for one by one.
         approval_seconds: How long a person has to decide on a call; after that it counts as denied.
+        lease_seconds: How long a conversation stays taken after a program on another machine that drove it has died.
         may_decide: Who may approve, deny, edit and resolve: a function of (principal, approval); else staff may.
         retry: How failed requests are tried again.
         headers: Extra headers of every request, such as `anthropic-beta`.
@@ -79,6 +82,7 @@ class Agent:
         disable_parallel_tool_use: bool = False,
         most_calls_at_once: int | None = None,
         approval_seconds: float = 24 * 3600,
+        lease_seconds: float = LEASE_SECONDS,
         may_decide: Callable[[Principal, Approval], bool] = may_decide,
         retry: RetryPolicy | None = None,
         headers: Mapping[str, str] | None = None,
@@ -98,11 +102,14 @@ class Agent:
         self._timeout = timeout
         self._clients: weakref.WeakKeyDictionary[Any, APIClient] = weakref.WeakKeyDictionary()
         self._most_at_once = most_calls_at_once
-        self._approval_seconds = approval_seconds
+        self.approval_seconds = approval_seconds
+        self.lease_seconds = lease_seconds
         self.may_decide = may_decide
         self.now = clock
         if most_calls_at_once is not None and most_calls_at_once < 1:
             raise ConfigurationError(f"most_calls_at_once must be 1 or more, not {most_calls_at_once}")
+        if not 0 < lease_seconds < math.inf:
+            raise ConfigurationError(f"lease_seconds must be more than 0, not {lease_seconds}")
         if isinstance(system, str) and not system.strip():
             system = None
         about = find(self.model)
@@ -213,7 +220,8 @@ class Agent:
             principal=principal,
             injected=injected or {},
             most_at_once=self._most_at_once,
-            approval_seconds=self._approval_seconds,
+            approval_seconds=self.approval_seconds,
+            lease_seconds=self.lease_seconds,
             group=group,
             shared=shared,
         )

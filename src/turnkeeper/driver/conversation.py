@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal
 
 import anyio
@@ -21,7 +22,7 @@ from turnkeeper.core.events import (
 )
 from turnkeeper.core.machine import Phase
 from turnkeeper.core.replies import Action
-from turnkeeper.driver.leasing import held, new_holder
+from turnkeeper.driver.leasing import Hold, held, new_holder
 from turnkeeper.driver.loop import Loop, Plan, close_open_turn
 from turnkeeper.driver.people import expire, wake
 from turnkeeper.driver.preparing import Preparer
@@ -36,10 +37,14 @@ from turnkeeper.tools import Registry
 from turnkeeper.types import Message, Principal, TurnStatus
 from turnkeeper.wire.json import encode
 
-__all__ = ("Conversation", "WhenBusy")
+__all__ = ("Conversation", "MovedOnError", "WhenBusy")
 
 WhenBusy = Literal["refuse", "wait", "interrupt"]
 Opening = Callable[[], Sequence[Event] | None]
+
+
+class MovedOnError(Exception):
+    """The conversation is not as it was when it was looked at: look again."""
 
 
 class Conversation:
@@ -60,6 +65,7 @@ class Conversation:
         injected: Mapping[str, Any],
         most_at_once: int | None,
         approval_seconds: float,
+        lease_seconds: float,
         group: TaskGroup | None,
         shared: bool,
     ) -> None:
@@ -72,6 +78,7 @@ class Conversation:
         self._injected = injected
         self._most_at_once = most_at_once
         self._approval_seconds = approval_seconds
+        self._lease_seconds = lease_seconds
         self._group = group
         self._shared = shared
         self._holder = new_holder()
@@ -81,11 +88,19 @@ class Conversation:
 
     async def load(self) -> None:
         """Read the journal. UnknownConversationError if the conversation belongs to another principal."""
-        first = await self._recorder.load()
-        if not isinstance(first, ConversationStarted) or first.principal is None or self.principal is None:
-            return
-        if (first.principal["kind"], first.principal["id"]) != (self.principal.kind, self.principal.id):
+        await self._recorder.load()
+        self.speak_as(self.principal)
+
+    def speak_as(self, principal: Principal | None, injected: Mapping[str, Any] | None = None) -> None:
+        """Go on in that principal's name, with these Injected parameters if any are given.
+
+        UnknownConversationError if the conversation belongs to another one; nothing is changed then.
+        """
+        mine, theirs = principal, self._recorder.owner
+        if mine is not None and theirs is not None and (mine.kind, mine.id) != (theirs.kind, theirs.id):
             raise UnknownConversationError(f"no conversation {self.id!r} in this journal")
+        self.principal = principal
+        self._injected = self._injected if injected is None else injected
 
     @property
     def messages(self) -> list[Message]:
@@ -109,6 +124,11 @@ class Conversation:
     def is_open(self) -> bool:
         """A turn was begun and has not ended: it runs, or it was interrupted and can be resumed."""
         return self._recorder.state.phase is not Phase.IDLE
+
+    @property
+    def recorder(self) -> Recorder:
+        """State, history and events as far as they are known here; for the driver's own modules."""
+        return self._recorder
 
     def send(
         self,
@@ -145,6 +165,21 @@ class Conversation:
             return [TurnStarted(at=self._now(), content=encode(body), key=key)]
 
         return self._turn(opening, when_busy=when_busy)
+
+    def take_up(self, content: str | None, key: str | None, *, after: int) -> Turn:
+        """Go on with the open turn or, where none is, begin the one of a message (`content` is JSON text).
+
+        MovedOnError, and nothing is changed, if event `after` is not the conversation's last one any more.
+        """
+
+        def opening() -> list[Event]:
+            if self._recorder.last != after:
+                raise MovedOnError
+            if self.is_open:
+                return self._continuing()
+            return [TurnStarted(at=self._now(), content=content, key=key)]
+
+        return self._turn(opening)
 
     def _again(self, key: str) -> list[Event] | None:
         """A message that was sent before: nothing new to write; None if its turn is over."""
@@ -208,7 +243,7 @@ class Conversation:
 
     async def _close(self, reason: str) -> None:
         if self._shared:
-            async with held(self._journal, self.id, holder=self._holder, clock=self._plan.clock) as hold:
+            async with self._held() as hold:
                 self._recorder.token = hold.token
                 await self._recorder.load()
                 await self._end_open_turn(reason)
@@ -252,9 +287,13 @@ class Conversation:
             self._recorder = Recorder(self._journal, self.id)
         if not self._shared:
             return await self._perform(client, opening, emit)
-        async with held(self._journal, self.id, holder=self._holder, clock=self._plan.clock, wait=wait) as hold:
+        async with self._held(wait=wait) as hold:
             self._recorder.token = hold.token
             return await self._perform(client, opening, emit)
+
+    def _held(self, *, wait: bool = False) -> AbstractAsyncContextManager[Hold]:
+        clock, seconds = self._plan.clock, self._lease_seconds
+        return held(self._journal, self.id, holder=self._holder, clock=clock, wait=wait, seconds=seconds)
 
     def _check_journal(self) -> None:
         if self._journal.transactional:

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-import contextlib
+import logging
 import math
 import uuid
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 from anyio.abc import TaskGroup
 
+from turnkeeper.core.checking import check_user_content
 from turnkeeper.driver.conversation import Conversation
+from turnkeeper.driver.inbox import Inject, Stop, WorkedOff, recoverable, work_off
 from turnkeeper.driver.people import Approvals, Outcomes
 from turnkeeper.driver.reply import Reply
-from turnkeeper.errors import ConversationBusyError, InputError
+from turnkeeper.errors import InputError, JournalError
 from turnkeeper.journal import Journal, Summary
 from turnkeeper.types import Principal
+from turnkeeper.wire.json import encode
 
 if TYPE_CHECKING:
     from turnkeeper.driver.agent import Agent
 
 __all__ = ("Keeper",)
+
+_log = logging.getLogger("turnkeeper")
 
 LONGEST_ID = 200
 MOST_OPEN = 10_000
@@ -49,31 +54,82 @@ class Keeper:
         `principal` is who is talking, as the application knows it; a conversation of another principal is answered
         with UnknownConversationError, as if it weren't there. `injected` binds the tools' Injected parameters.
         """
-        name = uuid.uuid4().hex if conversation_id is None else conversation_id
-        if not name.strip() or len(name) > LONGEST_ID or not name.isprintable():
-            raise InputError(f"a conversation id is 1 to {LONGEST_ID} printable characters, not {name[:40]!r}")
+        name = uuid.uuid4().hex if conversation_id is None else _checked(conversation_id)
         conversation = self.agent.conversation(
             name, journal=self.journal, principal=principal, injected=injected, group=self._group
         )
         await conversation.load()
         return conversation
 
-    async def recover(self, *, limit: int = 50) -> tuple[Reply, ...]:
-        """Go on with turns that a program left open when it went away, and those whose last decision has been made.
+    async def post(
+        self,
+        conversation_id: str,
+        content: str | Sequence[Mapping[str, Any]],
+        *,
+        key: str,
+        principal: Principal | None = None,
+    ) -> Literal["queued", "duplicate"]:
+        """Keep a message until its turn, and come back at once; `work_off`, here or in a worker, runs the turn.
 
-        Gives their replies, `limit` at the most. Conversations that another driver is at work on are passed over. A
-        lease left by a process of this machine that is gone counts for nothing; one of another machine runs out first.
+        `key` is the sender's own id for the message: sent again, however late, it is a `duplicate` and nothing
+        happens. Messages of a conversation become turns one after another, in the order in which they were posted,
+        in the name of the `principal` they were posted with. InputError for content or keys that can't be used,
+        UnknownConversationError if the conversation is another principal's.
+        """
+        body = content if isinstance(content, str) else [dict(block) for block in content]
+        check_user_content(body)
+        added = await self.journal.enqueue(
+            _checked(conversation_id), encode(body), key=key, principal=principal, now=self.agent.now()
+        )
+        return "queued" if added else "duplicate"
+
+    async def work_off(
+        self,
+        conversation_id: str,
+        *,
+        turns: int | None = None,
+        stop: Stop | None = None,
+        inject: Inject | None = None,
+    ) -> WorkedOff:
+        """Do what waits in a conversation: go on with its open turn, then run its messages, the oldest first.
+
+        It ends when nothing waits any more, when the turn waits for a person (messages wait behind it: call this
+        again after the decision), when another driver is at work, after `turns` turns, or once `stop()` says so: then
+        the turn is left where no call is under way, for another driver to go on with. A turn that fails ends as
+        `failed` among the replies, and the next message is taken. `inject` gives the tools' Injected parameters by
+        conversation and principal.
+        """
+        return await work_off(self, conversation_id, turns=turns, stop=stop, inject=inject)
+
+    async def recoverable(self, *, limit: int = 50) -> tuple[str, ...]:
+        """Ids of conversations that could go on by themselves and that nobody drives: for `work_off`, elsewhere too."""
+        return tuple(await recoverable(self, now=self.agent.now(), limit=limit))[:limit]
+
+    async def recover(self, *, limit: int = 50) -> tuple[Reply, ...]:
+        """Go on with turns that a program left open when it went away, those whose last decision has been made or can't
+        be made any more, and messages that wait.
+
+        Gives their replies, about `limit` at the most. Conversations that another driver is at work on are passed
+        over, and those that can't be read (the log says why). A lease left by a process of this machine that is gone
+        counts for nothing; one of another machine runs out first.
         """
         replies: tuple[Reply, ...] = ()
         # Leased ones too: whether the holder still lives is found out where the lease is asked for.
-        for summary in await self.journal.unfinished(now=math.inf, limit=MOST_OPEN):
-            if len(replies) == limit:
+        for name in await recoverable(self, now=math.inf, limit=MOST_OPEN):
+            if len(replies) >= limit:
                 break
-            conversation = await self.conversation(summary.id, principal=summary.principal)
-            with contextlib.suppress(ConversationBusyError):
-                replies += (await conversation.resume(),)
+            try:
+                replies += (await self.work_off(name, turns=limit - len(replies))).replies
+            except JournalError as error:
+                _log.warning("conversation %s can't be recovered: %s", name, error)
         return replies
 
     async def list(self, *, principal: Principal | None = None, limit: int = 50, offset: int = 0) -> list[Summary]:
         """The journal's conversations, the newest change first; `principal` narrows to that one's own."""
         return await self.journal.conversations(principal=principal, limit=limit, offset=offset)
+
+
+def _checked(conversation_id: str) -> str:
+    if not conversation_id.strip() or len(conversation_id) > LONGEST_ID or not conversation_id.isprintable():
+        raise InputError(f"a conversation id is 1 to {LONGEST_ID} printable characters, not {conversation_id[:40]!r}")
+    return conversation_id

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import hashlib
 import os
 import socket
 import uuid
@@ -18,14 +20,26 @@ __all__ = ("LEASE_SECONDS", "Hold", "held", "new_holder")
 
 LEASE_SECONDS = 30.0
 """How long a lease lasts without being renewed: the wait before another machine takes over from a dead one."""
-RENEW_SECONDS = LEASE_SECONDS / 3
+RENEWALS = 3
+"""How often a lease is renewed while it would last: twice in vain does no harm."""
 WAIT_SECONDS = 0.1
 """How often a lease that is waited for is asked for."""
 
 
 def new_holder() -> str:
-    """A name for one driver: machine, process, and a random part."""
-    return f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
+    """A name for one driver: host, process, a random part, and what sets hosts of the same name apart."""
+    return f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}:{_machine()}"
+
+
+@functools.cache
+def _machine() -> str:
+    """Eight digits that are the same wherever a process id means the same process: one boot, one container."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as boot:
+            here = f"{boot.read().strip()} {os.stat('/proc/self/ns/pid').st_ino}"
+    except OSError:  # not Linux
+        here = f"{uuid.getnode()}"
+    return hashlib.sha256(here.encode()).hexdigest()[:8]
 
 
 class Hold:
@@ -43,15 +57,21 @@ class Hold:
 
 @asynccontextmanager
 async def held(
-    journal: Journal, conversation_id: str, *, holder: str, clock: Callable[[], float], wait: bool = False
+    journal: Journal,
+    conversation_id: str,
+    *,
+    holder: str,
+    clock: Callable[[], float],
+    wait: bool = False,
+    seconds: float = LEASE_SECONDS,
 ) -> AsyncIterator[Hold]:
     """Hold the lease while the block runs. ConversationBusyError if another has it, or takes it over meanwhile.
 
-    With `wait` the lease is waited for as long as it takes.
+    With `wait` the lease is waited for as long as it takes. Without being renewed it would last for `seconds`.
     """
     while True:
         try:
-            hold = Hold(await _acquire(journal, conversation_id, holder=holder, clock=clock))
+            hold = Hold(await _acquire(journal, conversation_id, holder=holder, clock=clock, seconds=seconds))
             break
         except ConversationBusyError:
             if not wait:
@@ -61,9 +81,9 @@ async def held(
 
     async def keep() -> None:
         while hold.lost is None:
-            await anyio.sleep(RENEW_SECONDS)
+            await anyio.sleep(seconds / RENEWALS)
             try:
-                hold.lease = await journal.renew(hold.lease, seconds=LEASE_SECONDS, now=clock())
+                hold.lease = await journal.renew(hold.lease, seconds=seconds, now=clock())
             except JournalError as error:
                 # A journal that is busy or away for a moment costs nothing while the lease lasts.
                 passing = getattr(error, "retryable", False) and clock() < hold.lease.expires_at
@@ -86,22 +106,25 @@ async def held(
             await journal.release(hold.lease)
 
 
-async def _acquire(journal: Journal, conversation_id: str, *, holder: str, clock: Callable[[], float]) -> Lease:
+async def _acquire(
+    journal: Journal, conversation_id: str, *, holder: str, clock: Callable[[], float], seconds: float
+) -> Lease:
     now = clock()
     try:
-        return await journal.acquire(conversation_id, holder=holder, seconds=LEASE_SECONDS, now=now)
+        return await journal.acquire(conversation_id, holder=holder, seconds=seconds, now=now)
     except ConversationBusyError as busy:
         if busy.until is None or not _is_dead(busy.holder):
             raise
         # A process that is gone renews nothing: its lease counts as run out.
-        return await journal.acquire(conversation_id, holder=holder, seconds=LEASE_SECONDS, now=max(now, busy.until))
+        return await journal.acquire(conversation_id, holder=holder, seconds=seconds, now=max(now, busy.until))
 
 
 def _is_dead(holder: str | None) -> bool:
     """Whether the holder was a process of this machine that no longer runs."""
     host, _, rest = (holder or "").partition(":")
-    pid = rest.partition(":")[0]
-    if host != socket.gethostname() or not pid.isdecimal():
+    pid, _, rest = rest.partition(":")
+    machine = rest.partition(":")[2]
+    if host != socket.gethostname() or machine not in ("", _machine()) or not pid.isdecimal():
         return False
     try:
         os.kill(int(pid), 0)

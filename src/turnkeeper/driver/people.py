@@ -33,7 +33,7 @@ from turnkeeper.tools import Registry, check_arguments, render_result
 from turnkeeper.types import Principal
 from turnkeeper.wire.json import decode, encode
 
-__all__ = ("Approval", "Approvals", "Outcomes", "UnknownOutcome", "expire", "may_decide")
+__all__ = ("Approval", "Approvals", "Outcomes", "UnknownOutcome", "expire", "may_decide", "overdue")
 
 MayDecide = Callable[[Principal, "Approval"], bool]
 
@@ -115,14 +115,19 @@ def wake(recorder: Recorder, now: float) -> bool:
     return True
 
 
-def expire(recorder: Recorder, now: float) -> None:
-    """Stage the expiry of approvals whose time is over: they count as denied."""
+def overdue(recorder: Recorder, now: float) -> list[Call]:
+    """The calls of a parked turn whose approval nobody gave in time."""
     turn = recorder.state.turn
     if turn is None or recorder.state.phase is not Phase.PARKED:
-        return
-    for call in turn.calls:
-        due = call.state is CallState.AWAITING_APPROVAL and call.expires_at is not None and call.expires_at <= now
-        if due and call.approval_id is not None:
+        return []
+    waiting = [call for call in turn.calls if call.state is CallState.AWAITING_APPROVAL]
+    return [call for call in waiting if call.expires_at is not None and call.expires_at <= now]
+
+
+def expire(recorder: Recorder, now: float) -> None:
+    """Stage the expiry of approvals whose time is over: they count as denied."""
+    for call in overdue(recorder, now):
+        if call.approval_id is not None:
             recorder.stage(
                 ApprovalDecided(
                     at=now,

@@ -11,11 +11,12 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from turnkeeper.core.events import Event
+from turnkeeper.core.events import ConversationStarted, Event
 from turnkeeper.core.history import History
 from turnkeeper.core.machine import State, advance
 from turnkeeper.errors import JournalError
 from turnkeeper.journal.port import Journal, Transaction
+from turnkeeper.types import Principal
 from turnkeeper.updates import Update
 
 __all__ = ("Recorder",)
@@ -36,6 +37,7 @@ class Recorder:
         self.state = State()
         self.history = History()
         self.turn_events: list[Event] = []
+        self.owner: Principal | None = None
         self.last = 0
         self.token: int | None = None
         self.broken: JournalError | None = None
@@ -50,17 +52,18 @@ class Recorder:
         self._emit = emit
         self._updates = []
 
-    async def load(self) -> Event | None:
-        """Read what the journal has beyond what is known here; gives the first of it."""
+    async def load(self) -> None:
+        """Read what the journal has beyond what is known here."""
         events = await self._journal.read(self._conversation_id, after=self.last)
         for event in events:
             self._take(event)
         self.last += len(events)
-        return events[0] if events else None
 
     def _take(self, event: Event) -> None:
         self.state = advance(self.state, event)
         self.history.apply(event)
+        if isinstance(event, ConversationStarted) and event.principal is not None:
+            self.owner = Principal(**event.principal)
         if event.type in ("turn_started", "turn_resumed"):
             self.turn_events = []
         self.turn_events.append(event)

@@ -91,11 +91,15 @@ class CallRunner:
             for one in [*free, *chain[:1]]:
                 self._start(one)
             await self._recorder.flush()
-        async with anyio.create_task_group() as group:
-            for one in free:
-                group.start_soon(self._limited, one, limiter)
-            if chain:
-                group.start_soon(self._in_order, chain, limiter)
+        try:
+            async with anyio.create_task_group() as group:
+                for one in free:
+                    group.start_soon(self._limited, one, limiter)
+                if chain:
+                    group.start_soon(self._in_order, chain, limiter)
+        except ExceptionGroup as failed:
+            # Tools don't raise: it is the journal's refusal, the same for all, and the caller's to catch by its class.
+            raise failed.exceptions[0] from None
 
     async def _in_order(self, chain: list[Ready], limiter: anyio.CapacityLimiter | None) -> None:
         for position, one in enumerate(chain):
