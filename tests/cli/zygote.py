@@ -99,7 +99,7 @@ def _serve(path: str) -> None:
     listener.listen()
     sys.stdout.write("ready\n")
     sys.stdout.flush()
-    while select.select([listener, 0], [], [])[0] == [listener]:
+    while select.select([listener.fileno(), 0], [], [])[0] == [listener.fileno()]:
         connection, _ = listener.accept()
         if os.fork() == 0:
             listener.close()
