@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sqlite3
 import stat
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from tests.cli.conftest import Open, Run, Serve
 from turnkeeper.testing import call, reply
@@ -70,6 +72,49 @@ def test_a_conversation_goes_on_and_belongs_to_the_staff(run: Run, home: Path) -
     assert run("verify", one["id"], *kept).exit_code == 0
 
 
+@pytest.mark.parametrize(
+    ("options", "message", "order"),
+    [
+        (["--four-eyes"], "Please cancel order 47652", "47652"),
+        (["--approve-above", "30"], "Отмените, пожалуйста, заказ 13579", "13579"),
+    ],
+)
+def test_with_four_eyes_a_call_waits_for_another_member_of_staff(
+    run: Run, screen: Open, home: Path, options: list[str], message: str, order: str
+) -> None:
+    asked = run("desk", "--as", "staff", "--conversation", "c-1", *options, input=message)
+    assert (asked.exit_code, asked.stdout, status(home, order)) == (3, "", "Processing")
+    assert f'cancel_order(order_id="{order}") waits for approval' in asked.stderr
+    assert f": order {order}, " in asked.stderr
+    [line] = [line for line in asked.stderr.splitlines() if "turnkeeper approvals approve" in line]
+    program, *command = shlex.split(line.split("`")[1])
+    assert (program, command[:2]) == ("turnkeeper", ["approvals", "approve"])
+    assert command[3:] == ["--journal", f"sqlite:///{home / DATABASE}"]
+    own = run(*command)
+    assert (own.exit_code != 0, "asked for this call and can't approve it" in own.stderr) == (True, True)
+    assert run(*command, "--by", "ben").exit_code == 0
+    chat = screen("desk", "--as", "staff", "--conversation", "c-1")
+    chat.prompt()
+    assert order in chat.say("/resume")
+    assert status(home, order) == "Cancelled"
+
+
+def test_how_to_decide_names_a_servers_database_without_its_password(run: Run, postgres_database: str) -> None:
+    url = sa.make_url(postgres_database)
+    asked = run(
+        "desk", "--as", "staff", "--four-eyes", "--database", postgres_database, input="Please cancel order 47652"
+    )
+    assert asked.exit_code == 3
+    assert f"--journal postgresql://turnkeeper@127.0.0.1:{url.port}/{url.database}`" in asked.stderr
+    assert str(url.password) not in asked.stderr
+
+
+def test_with_four_eyes_what_is_cheap_or_shipped_is_not_asked_about(run: Run, home: Path) -> None:
+    assert run("desk", "--as", "staff", "--four-eyes", input="Cancel order 13579").exit_code == 0
+    assert run("desk", "--as", "staff", "--four-eyes", input="Cancel order 61984").exit_code == 0
+    assert (status(home, "13579"), status(home, "61984")) == ("Cancelled", "Shipped")
+
+
 def test_without_a_role_it_says_how_to_run_it(run: Run, home: Path) -> None:
     done = run("desk", input="cancel everything")
     assert (done.exit_code, done.stdout) == (2, "")
@@ -96,6 +141,7 @@ def test_only_what_is_inside_the_reply_tags_is_shown(run: Run, serve: Serve) -> 
         (["--database", "mysql://bot:S3cr3t@db/shop"], "The desk works on sqlite and postgresql"),
         (["--journal", "memory:"], "keeps its conversations in its own database; leave --journal out"),
         (["--demo", "--database", "sqlite:///x.db"], "--demo makes a database of its own"),
+        (["--approve-above", "0.001"], "--approve-above: an amount of money has at most two decimal places"),
     ],
 )
 def test_what_cant_be_used_is_said_in_one_line(run: Run, options: list[str], said: str) -> None:

@@ -42,7 +42,8 @@ _OFFICIAL = "https://api.anthropic.com"
 class Session:
     """An agent at work in a journal, and the conversation that is talked in.
 
-    `forced` is a forced tool choice; `make_filter` makes what chooses the user's part of a reply.
+    `forced` is a forced tool choice; `make_filter` makes what chooses the user's part of a reply; `journal` is the
+    journal that was named, None for the default.
     """
 
     agent: Agent
@@ -53,11 +54,19 @@ class Session:
     forced: str | None = None
     tools: tuple[Any, ...] = field(default=())
     make_filter: Callable[[], Filter] = Whole
+    journal: str | None = None
 
     def printer(self, output_format: str, terminal: Terminal) -> Printer:
         """A printer for one turn of this session."""
         kind = self.principal.kind if self.principal else None
-        return printer_for(output_format, terminal, self.make_filter, principal_kind=kind, input_of=self._input_of)
+        return printer_for(
+            output_format,
+            terminal,
+            self.make_filter,
+            principal_kind=kind,
+            input_of=self._input_of,
+            journal=self.journal,
+        )
 
     def _input_of(self, call_id: str) -> Any:
         for message in reversed(self.conversation.messages):
@@ -186,6 +195,7 @@ async def opened(
             forced=choice if choice not in ("auto", "none") else None,
             tools=agent.tools.tools,
             make_filter=make_filter,
+            journal=talk.journal,
         )
 
 

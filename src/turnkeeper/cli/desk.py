@@ -9,6 +9,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -23,6 +24,7 @@ from turnkeeper.cli.places import desk_url, file_url
 from turnkeeper.cli.problems import CommandError
 from turnkeeper.cli.terminal import Terminal, prints_aside
 from turnkeeper.cli.turns import run_turn
+from turnkeeper.desk.domain import money
 from turnkeeper.types import Principal
 
 __all__ = ("DEMO", "desk")
@@ -45,12 +47,15 @@ _NO_ROLE = (
 )
 
 
-def desk(role: str | None, talk: Talk, *, database: str | None, demo: bool) -> int:
+def desk(
+    role: str | None, talk: Talk, *, database: str | None, demo: bool, four_eyes: bool, approve_above: str | None
+) -> int:
     """Chat, one message from stdin, or the demo."""
     if role is None and not demo:
         raise click.UsageError(_NO_ROLE)
     if demo and database is not None:
         raise click.UsageError("--demo makes a database of its own; leave --database out")
+    policy = _policy(four_eyes, approve_above)
     interactive = is_interactive()
     terminal = Terminal(color=not talk.no_color, one_stream=demo and not interactive)
     if talk.journal is not None:
@@ -63,7 +68,7 @@ def desk(role: str | None, talk: Talk, *, database: str | None, demo: bool) -> i
 
     async def work(records: technova.Desk) -> int:
         staff = Principal("staff", "demo" if demo else this_person())
-        build = functools.partial(technova.agent, records)
+        build = functools.partial(technova.agent, records, **policy)
         # a change of an order and the note that the call is done are one transaction, so they need one database
         kept = dataclasses.replace(talk, journal=records.journal_url)
         async with opened(
@@ -78,6 +83,17 @@ def desk(role: str | None, talk: Talk, *, database: str | None, demo: bool) -> i
 
     with _records(database, demo=demo) as records, contextlib.nullcontext() if interactive else prints_aside():
         return in_loop(lambda: work(records))
+
+
+def _policy(four_eyes: bool, approve_above: str | None) -> dict[str, Any]:
+    """What the agent is told of approvals."""
+    policy: dict[str, Any] = {"four_eyes": four_eyes or approve_above is not None}
+    if approve_above is not None:
+        try:
+            policy["approve_above"] = money(approve_above)
+        except ValueError as error:
+            raise click.UsageError(f"--approve-above: {error}") from None
+    return policy
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from turnkeeper.cli.escapes import Cleaner, clean, clean_line, json_text
 from turnkeeper.cli.terminal import Terminal
-from turnkeeper.cli.wording import call_line, content_text, explain, seconds, way_on
+from turnkeeper.cli.wording import call_line, content_text, explain, how_to_decide, seconds, way_on
 from turnkeeper.driver.reply import Reply
 from turnkeeper.types import TurnStatus
 from turnkeeper.updates import (
@@ -80,16 +80,18 @@ def printer_for(
     *,
     principal_kind: str | None = None,
     input_of: Callable[[str], Any] = str,
+    journal: str | None = None,
 ) -> Printer:
     """The printer of an output format.
 
-    `principal_kind` says whose conversation it is; `input_of` gives the input of a call that never started.
+    `principal_kind` says whose conversation it is; `input_of` gives the input of a call that never started; `journal`
+    is where an approval is decided, None for the default journal.
     """
     if output_format == "json":
         return JSONPrinter(terminal, make_filter)
     if output_format == "stream-json":
         return StreamPrinter(terminal)
-    return TextPrinter(terminal, make_filter, principal_kind=principal_kind, input_of=input_of)
+    return TextPrinter(terminal, make_filter, principal_kind=principal_kind, input_of=input_of, journal=journal)
 
 
 def filtered(text: str, make_filter: Callable[[], Filter]) -> str:
@@ -111,9 +113,11 @@ class TextPrinter:
         *,
         principal_kind: str | None = None,
         input_of: Callable[[str], Any] = str,
+        journal: str | None = None,
     ) -> None:
         self._terminal = terminal
         self._input_of = input_of
+        self._journal = journal
         self._make_filter = make_filter
         self._principal_kind = principal_kind
         self._live = terminal.answers_on_screen
@@ -209,6 +213,7 @@ class TextPrinter:
             self._ended.add(update.call_id)
             terminal.note(call_line(update.name, update.input, "waits for approval", None, width=width), "yellow")
             terminal.note(f"    {clean_line(f'{update.approval_id}: {update.policy}')}")
+            terminal.note(f"    {clean_line(how_to_decide(update.approval_id, self._journal))}")
         elif isinstance(update, ToolProgress):
             share = "" if update.fraction is None else f" {update.fraction:.0%}"
             terminal.status(f"  · {clean_line(update.message)}{share}")

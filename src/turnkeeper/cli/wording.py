@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import datetime
+import shlex
 from decimal import Decimal
 from typing import Any
 
 from turnkeeper.cli.escapes import clean_line, json_text
 from turnkeeper.types import TurnStatus, Usage
 
-__all__ = ("call_line", "content_text", "explain", "moment", "money", "seconds", "spent", "thousands", "way_on")
+__all__ = (
+    "call_line",
+    "content_text",
+    "explain",
+    "how_to_decide",
+    "moment",
+    "money",
+    "seconds",
+    "spent",
+    "thousands",
+    "way_on",
+)
 
 WIDEST_OFF_SCREEN = 200
 """Cells of a call's line where there is no screen whose width counts."""
@@ -112,6 +124,29 @@ def way_on(conversation_id: str, principal_kind: str | None) -> str:
     if principal_kind == "staff":
         return f"`turnkeeper desk --as staff --conversation {conversation_id}` and then /resume"
     return f"`turnkeeper resume {conversation_id}`"
+
+
+def how_to_decide(approval_id: str, journal: str | None) -> str:
+    """How a call that waits is decided; `journal` is the URL that was named, None for the default one.
+
+    A password is left out: it comes from where the database's client looks for it.
+    """
+    command = f"turnkeeper approvals approve {shlex.quote(approval_id)}"
+    if journal is not None and journal != "memory:":
+        command += f" --journal {shlex.quote(_without_password(journal))}"
+    return f"`{command}` lets it run, `deny` in place of `approve` refuses it"
+
+
+def _without_password(journal: str) -> str:
+    import sqlalchemy as sa  # noqa: PLC0415 - loads when it is used
+
+    from turnkeeper.journal.urls import shown  # noqa: PLC0415
+
+    url = sa.make_url(journal)
+    plain = f"sqlite:///{url.database}"  # as people write it; `shown` escapes what is not ASCII
+    if url.get_backend_name() == "sqlite" and sa.make_url(plain) == url:
+        return plain
+    return shown(sa.URL.create(url.drivername, url.username, None, url.host, url.port, url.database, url.query))
 
 
 def explain(status: TurnStatus, reason: str, resume: str) -> str | None:

@@ -20,8 +20,21 @@ __all__ = ("desk_command",)
     help="A fresh database and the practice model: at a terminal to talk with, elsewhere a short conversation that is"
     " played.",
 )
+@click.option(
+    "--four-eyes",
+    is_flag=True,
+    help="Another member of staff must approve before an expensive order is cancelled or a contact changed. The turn"
+    " then ends with exit code 3, and says how to decide.",
+)
+@click.option(
+    "--approve-above",
+    metavar="AMOUNT",
+    help="The total above which an order is expensive; implies --four-eyes. [default: 100.00]",
+)
 @talking
-def desk_command(role: str | None, database: str | None, demo: bool, **options: Any) -> int:
+def desk_command(
+    role: str | None, database: str | None, demo: bool, four_eyes: bool, approve_above: str | None, **options: Any
+) -> int:
     """TechNova Desk: customer support on a real database.
 
     It finds accounts and orders, cancels orders that are still being processed, and changes contacts, in the language
@@ -34,4 +47,4 @@ def desk_command(role: str | None, database: str | None, demo: bool, **options: 
     """
     from turnkeeper.cli.desk import desk  # noqa: PLC0415 - loads the desk
 
-    return desk(role, Talk(**options), database=database, demo=demo)
+    return desk(role, Talk(**options), database=database, demo=demo, four_eyes=four_eyes, approve_above=approve_above)
