@@ -174,10 +174,10 @@ def models() -> str:
 
 
 def commands() -> str:
-    """docs/commands.md"""
+    """docs/cli.md"""
     click = importlib.import_module("click")
     main = importlib.import_module("turnkeeper.cli.main").main
-    parts = ["# Commands", "What `--help` says, command by command."]
+    parts = ["# The command line", "What `--help` says, command by command."]
 
     def describe(command: Any, path: str, above: Any) -> None:
         context = click.Context(command, info_name=path.rpartition(" ")[2], parent=above, terminal_width=WIDTH)
@@ -194,7 +194,7 @@ PAGES: dict[str, tuple[str, Callable[[], str]]] = {
     "machine.md": ("turnkeeper.core.replies", machine),
     "rules.md": ("turnkeeper.simulator.rules", rules),
     "models.md": ("turnkeeper.models", models),
-    "commands.md": ("turnkeeper.cli.main", commands),
+    "cli.md": ("turnkeeper.cli.main", commands),
 }
 """File name → the module that the page is about, and what writes it."""
 

@@ -72,7 +72,10 @@ def refunds(home: Path) -> str:
 def test_ctrl_c_cancels_the_running_turn_and_the_next_message_goes_on(
     run: Run, serve: Serve, screen: Open, refunds: str, home: Path
 ) -> None:
-    """https://github.com/EvoScientist/EvoScientist/issues/463"""
+    """Report B12-ctrl-c-then-rerun.
+
+    https://github.com/EvoScientist/EvoScientist/issues/463
+    """
     url = serve(reply(*(call("refund", {"id": number}) for number in (1, 2, 3))), "understood")
     chat = screen("chat", "--base-url", url, "-T", refunds, "--conversation", "c")
     chat.prompt()

@@ -75,7 +75,10 @@ def results(run: Run, name: str) -> list[dict[str, Any]]:
 def test_the_first_interrupt_cancels_the_turn_and_every_call_gets_its_result(
     run: Run, serve: Serve, start: Start, refunds: str, home: Path
 ) -> None:
-    """https://github.com/EvoScientist/EvoScientist/issues/463"""
+    """Report B12-ctrl-c-then-rerun.
+
+    https://github.com/EvoScientist/EvoScientist/issues/463
+    """
     url = serve(reply(*(call("refund", {"id": number}) for number in (1, 2, 3))), "understood")
     talk = ["--base-url", url, "-T", refunds, "--conversation", "c"]
     process = start("ask", *talk, "refund all three")

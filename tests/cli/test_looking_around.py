@@ -10,7 +10,6 @@ import pytest
 
 from tests.cli.conftest import Open, Run, Start
 from turnkeeper.cli.main import COMMANDS
-from turnkeeper.cli.page import page
 from turnkeeper.models import catalogue
 
 KEY = "sk-ant-SENTINEL0123456789"
@@ -126,8 +125,3 @@ def test_the_version_is_the_packages(run: Run) -> None:
     from importlib.metadata import version
 
     assert run("--version").stdout == f"turnkeeper {version('turnkeeper')}\n"
-
-
-def test_the_page_about_the_command_line_is_not_stale() -> None:
-    written = (Path(__file__).parents[2] / "docs" / "cli.md").read_text("utf-8")
-    assert written == page(), "run python -m turnkeeper.cli.page > docs/cli.md"

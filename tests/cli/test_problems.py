@@ -22,7 +22,10 @@ KEY = "sk-ant-SENTINEL0123456789"
 def test_details_of_a_failing_tool_and_the_key_reach_neither_model_nor_screen(
     run: Run, serve: Serve, tools: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """https://github.com/nstfkc/gemi/issues/446"""
+    """Report B16-tool-error-leaks-dsn.
+
+    https://github.com/nstfkc/gemi/issues/446
+    """
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     url = serve(reply(call("broken", {"city": "x"})), "sorry", faults.unauthenticated(echo_key=True))
     talk = ["--base-url", url, "-T", tools, "--conversation", "c"]

@@ -1,4 +1,4 @@
-"""`keeper.recover()`: which of the turns left open it goes on with, at once and without being stopped by one of them."""
+"""`keeper.recover()`: which of the turns that were left open it goes on with."""
 
 from __future__ import annotations
 
