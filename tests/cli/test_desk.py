@@ -99,6 +99,16 @@ def test_with_four_eyes_a_call_waits_for_another_member_of_staff(
     assert status(home, order) == "Cancelled"
 
 
+def test_as_json_the_outcome_names_what_waits(run: Run) -> None:
+    options = ("--four-eyes", "--output-format", "json", "--conversation", "c-1")
+    asked = run("desk", "--as", "staff", *options, input="Please cancel order 28164")
+    found = json.loads(asked.stdout)
+    (waiting,) = found["approvals"]
+    assert (asked.exit_code, found["status"], waiting["id"]) == (3, "awaiting_approval", f"{waiting['call']}@c-1")
+    assert (waiting["tool"], waiting["input"]) == ("cancel_order", {"order_id": "28164"})
+    assert waiting["policy"].endswith(": order 28164, 2 x Wireless Headphones, 159.98 in total, Processing")
+
+
 def test_how_to_decide_names_a_servers_database_without_its_password(run: Run, postgres_database: str) -> None:
     url = sa.make_url(postgres_database)
     asked = run(

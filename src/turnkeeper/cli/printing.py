@@ -229,13 +229,14 @@ class TextPrinter:
 
 
 class JSONPrinter:
-    """One JSON object when the turn has ended. Warnings and calls are in it, so stderr stays quiet."""
+    """One JSON object when the turn has ended. Warnings, calls and approvals are in it, so stderr stays quiet."""
 
     def __init__(self, terminal: Terminal, make_filter: Callable[[], Filter] = Whole) -> None:
         self._terminal = terminal
         self._make_filter = make_filter
         self._ended: TurnEnded | None = None
         self._warnings: list[str] = []
+        self._approvals: list[ApprovalNeeded] = []
 
     def show(self, update: Update) -> None:
         """Nothing yet."""
@@ -243,6 +244,8 @@ class JSONPrinter:
             self._ended = update
         elif isinstance(update, Warned):
             self._warnings.append(update.message)
+        elif isinstance(update, ApprovalNeeded):
+            self._approvals.append(update)
 
     def end(self, reply: Reply) -> None:
         """The object."""
@@ -268,6 +271,17 @@ class JSONPrinter:
                         "seconds": round(call.seconds, 3),
                     }
                     for call in reply.calls
+                ],
+                "approvals": [
+                    {
+                        "id": one.approval_id,
+                        "call": one.call_id,
+                        "tool": one.name,
+                        "input": one.input,
+                        "policy": one.policy,
+                        "expires_at": one.expires_at,
+                    }
+                    for one in self._approvals
                 ],
                 "warnings": list(dict.fromkeys([*reply.warnings, *self._warnings])),
                 "error": None,
