@@ -7,7 +7,7 @@ from typing import Any
 
 from turnkeeper.wire.json import decode, encode
 
-__all__ = ("approval_id", "conversation_of", "denied_text", "digest_of", "edited_note", "expired_text")
+__all__ = ("approval_id", "conversation_of", "denied_text", "digest_of", "edited_note", "expired_text", "with_note")
 
 
 def digest_of(conversation_id: str, call_id: str, tool: str, given: str) -> str:
@@ -47,3 +47,9 @@ def expired_text() -> str:
 def edited_note(given: str) -> str:
     """What stands before the result of a call that a person changed."""
     return f"A person changed the arguments of this call before it ran. It ran with: {given}"
+
+
+def with_note(given: str, content: Any) -> Any:
+    """A result (text or content blocks) with the note before it."""
+    note = edited_note(given)
+    return f"{note}\n{content}" if isinstance(content, str) else [{"type": "text", "text": note}, *content]

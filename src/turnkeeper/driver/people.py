@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from turnkeeper.core.approvals import conversation_of, denied_text, digest_of, expired_text
+from turnkeeper.core.approvals import conversation_of, denied_text, digest_of, expired_text, with_note
 from turnkeeper.core.calls import Call, CallState
 from turnkeeper.core.events import (
     ApprovalDecided,
@@ -30,7 +30,7 @@ from turnkeeper.errors import (
 )
 from turnkeeper.journal.port import Journal
 from turnkeeper.tools import Registry, check_arguments, render_result
-from turnkeeper.types import Principal
+from turnkeeper.types import Block, Principal
 from turnkeeper.wire.json import decode, encode
 
 __all__ = ("Approval", "Approvals", "Outcomes", "UnknownOutcome", "expire", "may_decide", "overdue")
@@ -263,7 +263,7 @@ class Outcomes(_Desk):
         self, conversation_id: str, call_id: str, *, by: Principal, result: Any = "done", reason: str = ""
     ) -> None:
         """The effect happened: `result` (any value that a tool may return) becomes the call's result."""
-        content = encode(render_result(result, limit=100_000))
+        content = render_result(result, limit=100_000)
         await self._resolve(conversation_id, call_id, by, happened=True, content=content, reason=reason)
 
     async def did_not_happen(self, conversation_id: str, call_id: str, *, by: Principal, reason: str = "") -> None:
@@ -271,7 +271,14 @@ class Outcomes(_Desk):
         await self._resolve(conversation_id, call_id, by, happened=False, content=None, reason=reason)
 
     async def _resolve(
-        self, conversation_id: str, call_id: str, by: Principal, *, happened: bool, content: str | None, reason: str
+        self,
+        conversation_id: str,
+        call_id: str,
+        by: Principal,
+        *,
+        happened: bool,
+        content: Sequence[Block] | str | None,
+        reason: str,
     ) -> None:
         def decide(recorder: Recorder) -> Event:
             turn = recorder.state.turn
@@ -282,9 +289,16 @@ class Outcomes(_Desk):
                 )
             if not self._allowed(by, _as_approval(conversation_id, recorder.turn_events, call)):
                 raise ApprovalRefusedError(f"{by.kind} {by.id!r} may not decide on {call.name}")
-            who = {"kind": by.kind, "id": by.id, "level": by.level}
+            said = content
+            if said is not None and call.edited_input is not None:
+                said = with_note(call.edited_input, said)
             return CallResolved(
-                at=self._now(), call_id=call_id, happened=happened, by=who, content=content, reason=reason
+                at=self._now(),
+                call_id=call_id,
+                happened=happened,
+                by={"kind": by.kind, "id": by.id, "level": by.level},
+                content=None if said is None else encode(said),
+                reason=reason,
             )
 
         await self._decide(conversation_id, decide)
