@@ -164,6 +164,7 @@ class APIError(TurnkeeperError):
     `stream_cut` (the connection ended before `message_stop`), `malformed_reply`. `status` is the HTTP status, 200 for
     an error event inside a stream, None without a response. `retryable` says whether the same request may be sent
     again, `retry_after` the seconds that the server asked for, `details` what the envelope carried besides.
+    Where it ended a turn, `reply` is the turn's Reply: its `messages` hold the results of calls that have run.
     """
 
     code = "api"
@@ -186,3 +187,4 @@ class APIError(TurnkeeperError):
         self.retry_after = retry_after
         self.request_id = request_id
         self.details = details
+        self.reply: Any = None

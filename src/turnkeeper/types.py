@@ -52,7 +52,8 @@ class Limits:
     """What one turn may use; None means no limit. A turn that meets one ends `limit_reached`, history sound.
 
     `requests`: calls of the API (retries of a failed one not counted); `calls`: tool calls run; `tokens`: input
-    (cached ones too) plus output; `seconds`: wall time; `usd`: money, which needs a model with a known price.
+    (cached ones too) plus output; `seconds`: wall time, kept by requests and waits (a call has its tool's timeout);
+    `usd`: money, which needs a model with a known price.
     """
 
     requests: int | None = 50

@@ -187,4 +187,4 @@ def test_ids_and_use_of_tools_are_known() -> None:
     given = json.dumps({"role": "assistant", "content": [call("a")]})
     history = History([MessagesImported(messages=('{"role":"user","content":"x"}', given))])
     assert history.tools_used
-    assert history.ids == {"a"}
+    assert history.fresh_id("a", reply=1, index=0) == "toolu_tk_1_0"

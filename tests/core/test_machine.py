@@ -240,11 +240,11 @@ def test_every_closed_call_state_is_an_end_and_every_open_one_has_a_way_out() ->
     assert set(CALL_TABLE.values()) | {CallState.REQUESTED} == set(CallState)
 
 
-def test_a_resumed_turn_counts_anew() -> None:
+def test_a_resumed_turn_counts_anew_and_forces_no_choice_that_was_kept() -> None:
     state = replay([request(), replied("a"), start("a"), finish("a")], started())
     state = replay([ev.TurnEnded(status="limit_reached"), ev.TurnResumed(at=500.0)], state)
     assert decide(state, Limits(requests=1), now=500.0) == SendRequest(
-        number=1, attempt=1, max_tokens=None, delay=0.0, forced=True
+        number=1, attempt=1, max_tokens=None, delay=0.0, forced=False
     )
 
 

@@ -192,6 +192,50 @@ async def test_a_call_stopped_in_the_middle_left_nothing_and_runs_again_when_res
     assert results(api) == [(False, "booked once")]
 
 
+async def test_a_statement_that_fails_inside_a_tool_undoes_the_call_and_not_the_turn(make: Make, url: str) -> None:
+    async with ledger_at(url) as ledger:
+        with ledger.engine.begin() as connection:
+            connection.execute(sa.text("CREATE UNIQUE INDEX one_line ON ledger (line)"))
+
+        @tk.tool(effect="transactional")
+        def book(ctx: tk.ToolContext, line: str) -> str:
+            """Book a line once."""
+            try:
+                ctx.connection.execute(sa.text("INSERT INTO ledger (line, key) VALUES (:line, '')"), {"line": line})
+            except sa.exc.IntegrityError:
+                return "it is there already"
+            return "booked"
+
+        api = MessagesAPI(script(reply(call("book", {"line": "a"}), call("book", {"line": "a"})), "ok"))
+        async with make(api, tools=[book]).open(url) as keeper:
+            assert (await (await keeper.conversation("c")).send("go")).text == "ok"
+        assert ledger.lines() == ["a"]
+    first, second = results(api)
+    assert first == (False, "booked")
+    undone = (True, "The call failed in the database and was undone: nothing was changed.")
+    assert second == (undone if "postgresql" in url else (False, "it is there already"))
+
+
+async def test_a_reader_that_is_slow_does_not_hold_the_database_open(make: Make, url: str) -> None:
+    async with ledger_at(url):
+
+        @tk.tool(effect="transactional")
+        def book(ctx: tk.ToolContext) -> str:
+            """Book and report."""
+            ctx.connection.execute(sa.text("INSERT INTO ledger (line, key) VALUES ('x', '')"))
+            ctx.progress("half", 0.5)
+            return "booked"
+
+        api = MessagesAPI(lambda request: reply("ok") if len(request["messages"]) > 2 else reply(call("book")))
+        async with make(api, tools=[book]).open(url) as keeper:
+            told = []
+            async for update in (await keeper.conversation("slow")).send("go"):
+                told.append(update.type)
+                if update.type == "progress":  # while this reader thinks, another conversation books
+                    assert (await (await keeper.conversation("other")).send("go")).text == "ok"
+            assert told.index("progress") < told.index("call_finished")
+
+
 async def test_a_transactional_tool_needs_a_journal_with_a_database(make: Make) -> None:
     @tk.tool(effect="transactional")
     def book(ctx: tk.ToolContext) -> str:

@@ -89,7 +89,7 @@ async def test_time_ends_a_turn_also_in_the_middle_of_a_request_and_between_retr
     clock = FixedClock()
     api = MessagesAPI(script(*[faults.rate_limited(50)] * 4))
     found = await agent_over(api, clock=clock, limits=tk.Limits(seconds=90)).run("go")
-    assert (found.status, found.reason, clock.slept) == (tk.TurnStatus.LIMIT_REACHED, "seconds", (50.0, 50.0))
+    assert (found.status, found.reason, clock.slept) == (tk.TurnStatus.LIMIT_REACHED, "seconds", (50.0, 40.0))
 
 
 async def test_a_resumed_turn_has_its_limits_anew(make: Make) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from turnkeeper.core.calls import Call, CallState
 
 __all__ = (
+    "ABORTED",
     "CALL_LIMIT",
     "NOT_ALLOWED",
     "OUTCOME_UNKNOWN",
@@ -30,6 +31,7 @@ NO_DECISION = "Not run: this call was waiting for a person's approval, and the c
 NOT_ALLOWED = "Not run: this is not available to the person you are talking with."
 TAMPERED = "Not run: the arguments are not the ones that were approved."
 UNDONE = "The call took too long and was undone: nothing was changed."
+ABORTED = "The call failed in the database and was undone: nothing was changed."
 CALL_LIMIT = "Not run: the limit on tool calls for this turn is reached."
 
 

@@ -118,12 +118,14 @@ class TurnStarted(Event):
     """A user's message: the JSON text of its `content`, None to answer what was imported.
 
     `key` is the sender's own id for the message, where it gave one: the same message never starts a second turn.
+    `principal` is who spoke, with the level they had then: whoever goes on with the turn acts for them.
     """
 
     type = "turn_started"
     raw = frozenset({"content"})
     content: str | None = None
     key: str | None = None
+    principal: dict[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from turnkeeper.core.events import (
     Event,
     MessagesImported,
     ReplyReceived,
+    TurnEnded,
     TurnStarted,
 )
 from turnkeeper.types import Message
@@ -48,15 +49,20 @@ class History:
         self._results: dict[str, str] = {}
         self._ids: set[str] = set()
         self._tools_used = False
+        self._words = 0
+        self._refused = False
         for event in events:
             self.apply(event)
 
     def apply(self, event: Event) -> None:
         """Take one event in; those that are no part of the history are passed over."""
         if isinstance(event, TurnStarted):
+            self._drop_refused_words()
             self._drop_unanswered_server_calls()
-            if event.content is not None:
-                self._add("user", _as_blocks(event.content))
+            blocks = _as_blocks(event.content) if event.content is not None else []
+            self._words, self._refused = len(blocks), False
+            if blocks:
+                self._add("user", blocks)
         elif isinstance(event, ReplyReceived):
             self._reply(event)
         elif isinstance(event, CallFinished):
@@ -65,6 +71,8 @@ class History:
             self._result(event.call_id, event.content, is_error=True)
         elif isinstance(event, ApprovalDecided | CallResolved) and event.content is not None:
             self._result(event.call_id, event.content, is_error=isinstance(event, ApprovalDecided))
+        elif isinstance(event, TurnEnded):
+            self._refused = event.reason == "invalid_request_error" and self._words > 0
         elif isinstance(event, MessagesImported):
             for message in event.messages:
                 self._import(message)
@@ -78,11 +86,6 @@ class History:
     def tools_used(self) -> bool:
         """Some message holds a call or a result; the API then wants `tools` in every request."""
         return self._tools_used
-
-    @property
-    def ids(self) -> frozenset[str]:
-        """The ids of all calls so far; none may come again."""
-        return frozenset(self._ids)
 
     def fresh_id(self, given: object, *, reply: int, index: int) -> str:
         """The id for a call: the given one, or, where that is empty or taken, one made from its place."""
@@ -156,6 +159,7 @@ class History:
     def _reply(self, event: ReplyReceived) -> None:
         if not event.kept:
             return
+        self._words, self._refused = 0, False
         calls = {call.index: call for call in event.calls}
         blocks: list[str] = []
         for index, raw in enumerate(event.blocks):
@@ -176,6 +180,15 @@ class History:
         if len(self._results) == len(self._order):
             self._add("user", [self._results[one] for one in self._order])
             self._order, self._results = [], {}
+
+    def _drop_refused_words(self) -> None:
+        """A message that the API refused (400) before it was ever answered gives way to the next one: kept, it would be
+        refused with it, for ever."""
+        if self._refused and self._role == "user":
+            self._open_whole()
+            self._blocks = self._blocks[: -self._words]
+            if not self._blocks:
+                self._reopen_last()
 
     def _drop_unanswered_server_calls(self) -> None:
         """A paused or mixed reply may leave a call of the API's own tools without its result: a user's words can't

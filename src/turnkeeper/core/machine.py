@@ -95,6 +95,7 @@ class Turn:
 
     number: int
     started_at: float
+    key: str | None = None
     requests: int = 0
     attempt: int = 0
     replies_kept: int = 0
@@ -137,7 +138,6 @@ class State:
     turn: Turn | None = None
     turns: int = 0
     replies: int = 0
-    keys: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,9 +204,8 @@ def replay(events: Iterable[Event], state: State | None = None) -> State:
 def _after(state: State, event: Event) -> State:
     if isinstance(event, TurnStarted):
         number = state.turns + 1
-        turn = Turn(number=number, started_at=event.at)
-        keys = state.keys if event.key is None else state.keys | {event.key}
-        return replace(state, phase=Phase.READY, turns=number, turn=turn, keys=keys)
+        turn = Turn(number=number, started_at=event.at, key=event.key)
+        return replace(state, phase=Phase.READY, turns=number, turn=turn)
     change = _CHANGES.get(event.type)
     if change is None:
         return state
@@ -216,7 +215,9 @@ def _after(state: State, event: Event) -> State:
 
 
 def _resumed(state: State, turn: Turn, event: Event) -> State:
-    return replace(state, phase=Phase.READY, turn=Turn(number=turn.number, started_at=event.at))
+    # Budgets begin anew. A forced tool choice that was kept is not forced again: its effect has happened.
+    anew = Turn(number=turn.number, started_at=event.at, key=turn.key, replies_kept=turn.replies_kept)
+    return replace(state, phase=Phase.READY, turn=anew)
 
 
 def _requested(state: State, turn: Turn, event: RequestStarted) -> State:

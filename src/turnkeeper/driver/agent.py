@@ -7,7 +7,6 @@ import math
 import random
 import time
 import uuid
-import weakref
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from decimal import Decimal, InvalidOperation
@@ -21,6 +20,7 @@ from turnkeeper.core.tool_choice import check_tool_choice, parse_tool_choice
 from turnkeeper.driver import portal
 from turnkeeper.driver.bodies import RequestBody
 from turnkeeper.driver.conversation import Conversation
+from turnkeeper.driver.finishing import finished
 from turnkeeper.driver.keeper import Keeper
 from turnkeeper.driver.leasing import LEASE_SECONDS
 from turnkeeper.driver.loop import Plan
@@ -100,7 +100,9 @@ class Agent:
         self._base_url = settings.find("base_url", base_url)
         self._headers = headers
         self._timeout = timeout
-        self._clients: weakref.WeakKeyDictionary[Any, APIClient] = weakref.WeakKeyDictionary()
+        self._owns_client = client is None or not hasattr(client, "post")
+        self._clients: dict[Any, APIClient] = {}
+        self._users: dict[Any, int] = {}
         self._most_at_once = most_calls_at_once
         self.approval_seconds = approval_seconds
         self.lease_seconds = lease_seconds
@@ -161,7 +163,8 @@ class Agent:
 
     async def run(self, prompt: str | Sequence[Mapping[str, Any]]) -> Reply:
         """One turn in memory. APIError if the API fails for good, InputError for an empty prompt."""
-        return await self._in_memory().send(prompt)
+        async with self._connected():
+            return await self._in_memory().send(prompt)
 
     def run_sync(self, prompt: str | Sequence[Mapping[str, Any]]) -> Reply:
         """`run` for synchronous code; works inside a running event loop too (notebooks)."""
@@ -169,7 +172,8 @@ class Agent:
 
     async def answer(self, messages: Sequence[Message]) -> Reply:
         """One turn in memory that answers an existing message list; HistoryError says what is wrong with it."""
-        return await self._in_memory().answer(messages)
+        async with self._connected():
+            return await self._in_memory().answer(messages)
 
     def answer_sync(self, messages: Sequence[Message]) -> Reply:
         """`answer` for synchronous code."""
@@ -179,27 +183,47 @@ class Agent:
     async def open(self, journal: str | Journal = "memory:") -> AsyncIterator[Keeper]:
         """Conversations in a journal: `sqlite:///desk.db`, `postgresql+psycopg://…`, `memory:`, or a Journal.
 
-        On leaving, running turns are interrupted (and can be resumed) and a journal opened here is closed.
+        On leaving, turns whose updates are being read are interrupted (and can be resumed), and a journal opened here
+        is closed; turns that other tasks await should have ended by then.
         """
         kept = await _journal(journal) if isinstance(journal, str) else journal
         group = anyio.create_task_group()
-        await group.__aenter__()
         try:
-            yield Keeper(agent=self, journal=kept, group=group)
+            async with self._connected():
+                await group.__aenter__()
+                try:
+                    yield Keeper(agent=self, journal=kept, group=group)
+                finally:
+                    # Left by hand: what the block raises reaches the caller as it is, not inside an exception group.
+                    group.cancel_scope.cancel()
+                    await group.__aexit__(None, None, None)
         finally:
-            # Left by hand, so that what the block raises reaches the caller as it is, not inside an exception group.
-            group.cancel_scope.cancel()
-            await group.__aexit__(None, None, None)
-            with anyio.CancelScope(shield=True):
-                if kept is not journal:
-                    await kept.aclose()
-                await self.aclose()
+            if kept is not journal:
+                await finished(kept.aclose())
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[None]:
+        """Use this event loop's client; the last user closes it, except in the background loop of the sync doors."""
+        loop = asyncio.get_running_loop()
+        self._users[loop] = self._users.get(loop, 0) + 1
+        try:
+            yield
+        finally:
+            self._users[loop] -= 1
+            if not self._users[loop]:
+                del self._users[loop]
+                if not portal.is_here():
+                    await finished(self.aclose())
 
     async def aclose(self) -> None:
-        """Close this event loop's connections of the agent's own client."""
+        """Close this event loop's connections, where the client is the agent's own."""
         client = self._clients.pop(asyncio.get_running_loop(), None)
-        if client is not None and self._given_client is None:
+        if client is not None and self._owns_client:
             await client.aclose()
+
+    def close_sync(self) -> None:
+        """Close the connections of the synchronous doors; they open again when they are used."""
+        portal.call(self.aclose)
 
     def conversation(  # noqa: D102 - described at Keeper.conversation
         self,

@@ -85,6 +85,7 @@ class Conversation:
         self._recorder = Recorder(journal, conversation_id)
         self._running: anyio.CancelScope | None = None
         self._ended = anyio.Event()
+        self._left = False
 
     async def load(self) -> None:
         """Read the journal. UnknownConversationError if the conversation belongs to another principal."""
@@ -154,7 +155,7 @@ class Conversation:
 
         def opening() -> Sequence[Event] | None:
             state = self._recorder.state
-            if key is not None and key in state.keys:
+            if key is not None and key in self._recorder.keys:
                 return self._again(key)
             if state.phase is Phase.PARKED and when_busy != "interrupt":
                 waits_for = state.turn.waits_for if state.turn is not None else None
@@ -162,9 +163,9 @@ class Conversation:
                     f"conversation {self.id!r} is {waits_for}: decide first, or send with when_busy='interrupt'"
                 )
             close_open_turn(self._recorder, at=self._now(), reason="interrupted")
-            return [TurnStarted(at=self._now(), content=encode(body), key=key)]
+            return [self._started(encode(body), key)]
 
-        return self._turn(opening, when_busy=when_busy)
+        return self._turn(opening, when_busy=when_busy, key=key)
 
     def take_up(self, content: str | None, key: str | None, *, after: int) -> Turn:
         """Go on with the open turn or, where none is, begin the one of a message (`content` is JSON text).
@@ -177,16 +178,22 @@ class Conversation:
                 raise MovedOnError
             if self.is_open:
                 return self._continuing()
-            return [TurnStarted(at=self._now(), content=content, key=key)]
+            return [self._started(content, key)]
 
         return self._turn(opening)
 
+    def _started(self, content: str | None, key: str | None = None) -> TurnStarted:
+        return TurnStarted(at=self._now(), content=content, key=key, principal=_as_dict(self.principal))
+
     def _again(self, key: str) -> list[Event] | None:
-        """A message that was sent before: nothing new to write; None if its turn is over."""
-        begun = next((event for event in self._recorder.turn_events if isinstance(event, TurnStarted)), None)
-        if begun is None or begun.key != key:
+        """A message that was sent before: what its turn needs to go on; None if that is over, for its end."""
+        turn = self._recorder.state.turn
+        if turn is None or turn.key != key:
             raise InputError(f"the message {key!r} of conversation {self.id!r} was answered in an earlier turn")
-        return self._continuing() if self.is_open else None
+        if self.is_open:
+            return self._continuing()
+        failed = turn.status is TurnStatus.FAILED and self._recorder.history.last_role == "user"
+        return [TurnResumed(at=self._now())] if failed else None
 
     def _continuing(self) -> list[Event]:
         """What a turn that was left open needs before it goes on: overdue approvals expire, it wakes if it can."""
@@ -201,7 +208,8 @@ class Conversation:
             state = self._recorder.state
             if state.phase is not Phase.IDLE:
                 return self._continuing()
-            if state.turn is None or self._recorder.history.last_role != "user":
+            waits = self._recorder.history.last_role == "user" or (state.turn and state.turn.reason == "pause_turn")
+            if state.turn is None or not waits:
                 raise InputError(f"conversation {self.id!r} has nothing to resume: its last turn is complete")
             return [TurnResumed(at=self._now())]
 
@@ -225,7 +233,7 @@ class Conversation:
             events: list[Event] = []
             if before:
                 events.append(MessagesImported(at=now, messages=tuple(encode(message) for message in before)))
-            events.append(TurnStarted(at=now))
+            events.append(self._started(None))
             if calls:
                 events.append(_as_reply(given[-1]["content"], now))
             return events
@@ -257,16 +265,19 @@ class Conversation:
     def _now(self) -> float:
         return self._plan.clock()
 
-    def _turn(self, opening: Opening, *, when_busy: WhenBusy = "refuse") -> Turn:
+    def _turn(self, opening: Opening, *, when_busy: WhenBusy = "refuse", key: str | None = None) -> Turn:
         async def work(emit: Emit | None) -> Reply:
-            while self._running is not None and when_busy != "refuse":
-                if when_busy == "interrupt":
+            while self._running is not None and (when_busy != "refuse" or self._left):
+                turn = self._recorder.state.turn
+                mine = key is not None and turn is not None and turn.key == key  # its own first delivery
+                if when_busy == "interrupt" and not mine:
                     self._running.cancel()
                 await self._ended.wait()
             if self._running is not None:
                 raise ConversationBusyError(f"conversation {self.id!r} has a turn under way in this program")
             self._ended = anyio.Event()
             self._running = anyio.CancelScope()
+            self._left = False
             reply: Reply | None = None
             try:
                 with self._running:
@@ -278,7 +289,11 @@ class Conversation:
                 raise InputError(f"the turn of conversation {self.id!r} was cancelled before it began")
             return reply
 
-        return Turn(work, self._group)
+        return Turn(work, self._group, self._leave)
+
+    def _leave(self) -> None:
+        """The reader of the running turn has gone: the turn ends soon, and the next one waits for that."""
+        self._left = True
 
     async def _drive(self, opening: Opening, emit: Emit | None, *, wait: bool) -> Reply:
         client = self._client()
@@ -308,6 +323,11 @@ class Conversation:
     async def _perform(self, client: APIClient, opening: Opening, emit: Emit | None) -> Reply:
         recorder = self._recorder
         await recorder.load()
+        self.speak_as(self.principal)  # another's first message may have come before this one
+        if recorder.history.tools_used and not self._plan.has_tools:
+            raise ConfigurationError(
+                f"conversation {self.id!r} holds tool calls, and the API wants tools defined then: bring the same tools"
+            )
         recorder.listen(emit)
         events = opening()
         if events is None:
@@ -323,6 +343,7 @@ class Conversation:
         if scope.cancelled_caught:  # by cancel(): the turn is closed while the lease is still held
             await self._end_open_turn("cancelled")
         elif error is not None:
+            error.reply = reply_of(recorder, self.id)
             raise error
         return reply_of(recorder, self.id)
 
@@ -343,9 +364,11 @@ class Conversation:
         )
 
     def _first_event(self) -> ConversationStarted:
-        who = self.principal
-        principal = None if who is None else {"kind": who.kind, "id": who.id, "level": who.level}
-        return ConversationStarted(at=self._now(), principal=principal)
+        return ConversationStarted(at=self._now(), principal=_as_dict(self.principal))
+
+
+def _as_dict(who: Principal | None) -> dict[str, str] | None:
+    return None if who is None else {"kind": who.kind, "id": who.id, "level": who.level}
 
 
 def _as_reply(content: list[dict[str, Any]], now: float) -> ReplyReceived:

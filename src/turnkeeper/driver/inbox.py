@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from turnkeeper.core.checking import check_user_content
 from turnkeeper.core.events import TurnStarted
 from turnkeeper.core.machine import Phase
 from turnkeeper.driver.conversation import Conversation, MovedOnError
+from turnkeeper.driver.names import checked_name
 from turnkeeper.driver.people import overdue
 from turnkeeper.driver.records import reply_of
 from turnkeeper.driver.reply import Reply
 from turnkeeper.driver.turn import Turn
 from turnkeeper.errors import APIError, ConversationBusyError, UnknownConversationError
-from turnkeeper.journal import Queued
+from turnkeeper.journal import Journal, Queued
 from turnkeeper.types import Principal
 from turnkeeper.updates import CallFinished, CallStarted, TurnEnded
+from turnkeeper.wire.json import encode
 
 if TYPE_CHECKING:
     from turnkeeper.driver.keeper import Keeper
 
-__all__ = ("Inject", "Left", "Stop", "WorkedOff", "recoverable", "work_off")
+__all__ = ("Inject", "Left", "Stop", "WorkedOff", "post", "recoverable", "work_off")
 
 _log = logging.getLogger("turnkeeper")
 
@@ -44,6 +47,23 @@ class WorkedOff:
     conversation_id: str
     replies: tuple[Reply, ...]
     left: Left
+
+
+async def post(
+    journal: Journal,
+    conversation_id: str,
+    content: str | Sequence[Mapping[str, Any]],
+    *,
+    key: str,
+    principal: Principal | None,
+    now: float,
+) -> Literal["queued", "duplicate"]:
+    """See `Keeper.post`."""
+    body = content if isinstance(content, str) else [dict(block) for block in content]
+    check_user_content(body)
+    name = checked_name(conversation_id)
+    added = await journal.enqueue(name, encode(body), key=key, principal=principal, now=now)
+    return "queued" if added else "duplicate"
 
 
 async def work_off(
@@ -98,7 +118,7 @@ async def _next_step(keeper: Keeper, conversation: Conversation) -> _Step | Left
         if not queue:
             return "nothing"
         message = queue[0]
-        if message.key in recorder.state.keys:  # by a journal that knew no inbox yet
+        if message.key in recorder.keys:  # by a journal that knew no inbox yet
             await journal.dequeue(conversation.id, message.key)
             continue
         try:
@@ -116,6 +136,8 @@ async def _principal_of_open_turn(keeper: Keeper, conversation: Conversation) ->
     """Who sent its message; the conversation's owner where it did not come through the inbox."""
     begun = next((event for event in conversation.recorder.turn_events if isinstance(event, TurnStarted)), None)
     sent = None
+    if begun is not None and begun.principal is not None:
+        return Principal(**begun.principal)
     if begun is not None and begun.key is not None:
         sent = await keeper.journal.message(conversation.id, begun.key)
     return conversation.recorder.owner if sent is None else sent.principal

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from anyio.abc import TaskGroup
 
-from turnkeeper.core.checking import check_user_content
 from turnkeeper.driver.conversation import Conversation
-from turnkeeper.driver.inbox import Inject, Stop, WorkedOff, recoverable, work_off
+from turnkeeper.driver.inbox import Inject, Stop, WorkedOff, post, recoverable, work_off
+from turnkeeper.driver.names import checked_name
 from turnkeeper.driver.people import Approvals, Outcomes
 from turnkeeper.driver.reply import Reply
-from turnkeeper.errors import InputError, JournalError
+from turnkeeper.errors import JournalError
 from turnkeeper.journal import Journal, Summary
 from turnkeeper.types import Principal
-from turnkeeper.wire.json import encode
 
 if TYPE_CHECKING:
     from turnkeeper.driver.agent import Agent
@@ -27,7 +26,6 @@ __all__ = ("Keeper",)
 
 _log = logging.getLogger("turnkeeper")
 
-LONGEST_ID = 200
 MOST_OPEN = 10_000
 """How many open turns `recover` looks at."""
 
@@ -54,7 +52,7 @@ class Keeper:
         `principal` is who is talking, as the application knows it; a conversation of another principal is answered
         with UnknownConversationError, as if it weren't there. `injected` binds the tools' Injected parameters.
         """
-        name = uuid.uuid4().hex if conversation_id is None else _checked(conversation_id)
+        name = uuid.uuid4().hex if conversation_id is None else checked_name(conversation_id)
         conversation = self.agent.conversation(
             name, journal=self.journal, principal=principal, injected=injected, group=self._group
         )
@@ -76,12 +74,8 @@ class Keeper:
         in the name of the `principal` they were posted with. InputError for content or keys that can't be used,
         UnknownConversationError if the conversation is another principal's.
         """
-        body = content if isinstance(content, str) else [dict(block) for block in content]
-        check_user_content(body)
-        added = await self.journal.enqueue(
-            _checked(conversation_id), encode(body), key=key, principal=principal, now=self.agent.now()
-        )
-        return "queued" if added else "duplicate"
+        now = self.agent.now()
+        return await post(self.journal, conversation_id, content, key=key, principal=principal, now=now)
 
     async def work_off(
         self,
@@ -105,13 +99,13 @@ class Keeper:
         """Ids of conversations that could go on by themselves and that nobody drives: for `work_off`, elsewhere too."""
         return tuple(await recoverable(self, now=self.agent.now(), limit=limit))[:limit]
 
-    async def recover(self, *, limit: int = 50) -> tuple[Reply, ...]:
+    async def recover(self, *, limit: int = 50, inject: Inject | None = None) -> tuple[Reply, ...]:
         """Go on with turns that a program left open when it went away, those whose last decision has been made or can't
         be made any more, and messages that wait.
 
         Gives their replies, about `limit` at the most. Conversations that another driver is at work on are passed
         over, and those that can't be read (the log says why). A lease left by a process of this machine that is gone
-        counts for nothing; one of another machine runs out first.
+        counts for nothing; one of another machine runs out first. `inject` gives the tools' Injected parameters.
         """
         replies: tuple[Reply, ...] = ()
         # Leased ones too: whether the holder still lives is found out where the lease is asked for.
@@ -119,7 +113,7 @@ class Keeper:
             if len(replies) >= limit:
                 break
             try:
-                replies += (await self.work_off(name, turns=limit - len(replies))).replies
+                replies += (await self.work_off(name, turns=limit - len(replies), inject=inject)).replies
             except JournalError as error:
                 _log.warning("conversation %s can't be recovered: %s", name, error)
         return replies
@@ -127,9 +121,3 @@ class Keeper:
     async def list(self, *, principal: Principal | None = None, limit: int = 50, offset: int = 0) -> list[Summary]:
         """The journal's conversations, the newest change first; `principal` narrows to that one's own."""
         return await self.journal.conversations(principal=principal, limit=limit, offset=offset)
-
-
-def _checked(conversation_id: str) -> str:
-    if not conversation_id.strip() or len(conversation_id) > LONGEST_ID or not conversation_id.isprintable():
-        raise InputError(f"a conversation id is 1 to {LONGEST_ID} printable characters, not {conversation_id[:40]!r}")
-    return conversation_id

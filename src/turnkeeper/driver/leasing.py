@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 import hashlib
@@ -13,6 +14,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 
+from turnkeeper.driver.finishing import finished
 from turnkeeper.errors import ConversationBusyError, JournalError
 from turnkeeper.journal.port import Journal, Lease
 
@@ -71,7 +73,7 @@ async def held(
     """
     while True:
         try:
-            hold = Hold(await _acquire(journal, conversation_id, holder=holder, clock=clock, seconds=seconds))
+            hold = Hold(await _taken(journal, conversation_id, holder=holder, clock=clock, seconds=seconds))
             break
         except ConversationBusyError:
             if not wait:
@@ -90,20 +92,38 @@ async def held(
                 hold.lost = None if passing else error
         work.cancel()
 
-    # The group is entered and left by hand so that what the block raises is not wrapped in an exception group.
-    group = anyio.create_task_group()
-    await group.__aenter__()
+    keeping = asyncio.create_task(keep())
     try:
-        group.start_soon(keep)
         with work:
             yield hold
         if hold.lost is not None:
             raise hold.lost
     finally:
-        group.cancel_scope.cancel()
-        await group.__aexit__(None, None, None)
-        with anyio.CancelScope(shield=True), contextlib.suppress(JournalError):  # it runs out by itself
-            await journal.release(hold.lease)
+        keeping.cancel()
+        await finished(_give_back(journal, hold.lease))
+
+
+async def _taken(
+    journal: Journal, conversation_id: str, *, holder: str, clock: Callable[[], float], seconds: float
+) -> Lease:
+    """The lease; given back if the caller was cancelled while it was being taken."""
+    taken: list[Lease] = []
+
+    async def take() -> None:
+        taken.append(await _acquire(journal, conversation_id, holder=holder, clock=clock, seconds=seconds))
+
+    try:
+        await finished(take())
+    except BaseException:
+        for lease in taken:
+            await finished(_give_back(journal, lease))
+        raise
+    return taken[0]
+
+
+async def _give_back(journal: Journal, lease: Lease) -> None:
+    with contextlib.suppress(JournalError):  # it runs out by itself
+        await journal.release(lease)
 
 
 async def _acquire(

@@ -127,6 +127,10 @@ class Loop:
         plan, recorder = self._plan, self._recorder
         if decision.delay > 0:
             await recorder.flush()
+            left = self._time_left()
+            if left is not None and left < decision.delay:
+                await plan.sleep(max(left, 0.0))
+                return
             await plan.sleep(decision.delay)
         max_tokens = decision.max_tokens or plan.max_tokens
         choice = choice_for_request(plan.tool_choice, has_tools=plan.has_tools, forced=decision.forced)
@@ -144,12 +148,14 @@ class Loop:
         await recorder.flush()
         body = plan.body.encode(recorder.history, max_tokens=max_tokens, tool_choice=choice)
         lenient = decision.attempt > 1
+        reply: WireReply | None = None
         try:
-            with anyio.fail_after(self._time_left()):
+            with anyio.move_on_after(self._time_left()):
                 reply = await ask(self._client, body, stream=plan.stream, lenient=lenient, emit=recorder.emit)
         except BrokenReplyError as broken:
             self._broken(decision, broken)
-        except TimeoutError:
+            return
+        if reply is None:
             self._fail(decision, APIError("the limit on seconds is reached", kind=TIME_IS_UP), None, None)
         else:
             self._received(decision, reply, max_tokens)
@@ -189,7 +195,7 @@ class Loop:
             cost=self._cost(usage),
         )
         updates: list[Update] = []
-        if partial is not None:
+        if partial is not None or error.kind == TIME_IS_UP:
             updates.append(ReplyDiscarded(reason=error.kind))
         if delay is not None:
             updates.append(RetryScheduled(reason=error.kind, delay=delay, attempt=decision.attempt + 1))
@@ -288,6 +294,8 @@ def close_open_turn(recorder: Recorder, *, at: float, reason: str) -> None:
 def final_text(recorder: Recorder) -> str:
     """The last reply's text in this turn; of a refused reply nothing, of a truncated one what there was."""
     for event in reversed(recorder.turn_events):
+        if isinstance(event, ReplyReceived) and event.status == TurnStatus.REFUSED:
+            return ""
         if isinstance(event, ReplyReceived) and (event.kept or event.status == TurnStatus.TRUNCATED):
             return text_of([decode(raw) for raw in event.blocks])
     return ""

@@ -11,9 +11,10 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from turnkeeper.core.events import ConversationStarted, Event
+from turnkeeper.core.events import ConversationStarted, Event, TurnStarted
 from turnkeeper.core.history import History
 from turnkeeper.core.machine import State, advance
+from turnkeeper.driver.finishing import finished
 from turnkeeper.errors import JournalError
 from turnkeeper.journal.port import Journal, Transaction
 from turnkeeper.types import Principal
@@ -31,13 +32,15 @@ class Recorder:
         self._journal = journal
         self._conversation_id = conversation_id
         self._staged: list[Event] = []
-        self._updates: list[Update] = []
+        self._pending: list[Update] = []
+        self._tellable: list[Update] = []
         self._flushing = anyio.Lock()
         self._emit: Emit | None = None
         self.state = State()
         self.history = History()
         self.turn_events: list[Event] = []
         self.owner: Principal | None = None
+        self.keys: set[str] = set()
         self.last = 0
         self.token: int | None = None
         self.broken: JournalError | None = None
@@ -50,7 +53,7 @@ class Recorder:
     def listen(self, emit: Emit | None) -> None:
         """Send updates there from now on."""
         self._emit = emit
-        self._updates = []
+        self._pending, self._tellable = [], []
 
     async def load(self) -> None:
         """Read what the journal has beyond what is known here."""
@@ -64,6 +67,8 @@ class Recorder:
         self.history.apply(event)
         if isinstance(event, ConversationStarted) and event.principal is not None:
             self.owner = Principal(**event.principal)
+        if isinstance(event, TurnStarted) and event.key is not None:
+            self.keys.add(event.key)
         if event.type in ("turn_started", "turn_resumed"):
             self.turn_events = []
         self.turn_events.append(event)
@@ -75,7 +80,11 @@ class Recorder:
         self._take(event)
         self._staged.append(event)
         if self._emit is not None:
-            self._updates.extend(updates)
+            self._pending.extend(updates)
+
+    def note(self, *updates: Update) -> None:
+        """Tell these with what is told next."""
+        self._tellable.extend(updates)
 
     async def flush(self) -> None:
         """Make what is staged durable, then tell. JournalError: nothing staged was written, this recorder is done."""
@@ -85,16 +94,35 @@ class Recorder:
         await self.tell()
 
     async def _write(self) -> None:
-        staged, self._staged = self._staged, []
-        if not staged:
+        if not self._staged:
             return
         if self.broken is not None:
             raise self.broken
+
+        async def append(staged: list[Event]) -> int:
+            return await self._journal.append(self._conversation_id, staged, after=self.last, token=self.token)
+
+        if self._journal.transactional:  # it works in threads, which a cancellation would not wait for
+            await finished(self._written(append))
+        else:
+            await self._written(append)
+
+    async def _written(self, write: Callable[[list[Event]], Awaitable[int]]) -> None:
+        """Write what is staged; where that fails, this recorder knows more than the journal and is done."""
+        staged, self._staged = self._staged, []
+        updates, self._pending = self._pending, []
         try:
-            self.last = await self._journal.append(self._conversation_id, staged, after=self.last, token=self.token)
+            self.last = await write(staged)
         except JournalError as error:
             self.broken = error
             raise
+        except BaseException as error:
+            text = f"events of conversation {self._conversation_id!r} could not be written ({type(error).__name__})"
+            self.broken = JournalError(text)
+            if isinstance(error, Exception):
+                raise self.broken from error
+            raise
+        self._tellable += updates
 
     async def save(self) -> None:
         """Make durable what is still staged, without telling anyone: the way out of a turn that is interrupted."""
@@ -114,17 +142,16 @@ class Recorder:
 
     async def commit(self, opened: Transaction) -> None:
         """Commit the tool's writes together with everything staged."""
-        staged, self._staged = self._staged, []
-        try:
-            self.last = await opened.commit(staged, after=self.last)
-        except JournalError as error:
-            self.broken = error
-            raise
+
+        async def commit(staged: list[Event]) -> int:
+            return await opened.commit(staged, after=self.last)
+
+        await finished(self._written(commit))
 
     async def tell(self, *updates: Update) -> None:
-        """Pass on the updates of flushed events, and these."""
+        """Pass on the updates of events that are durable, and these."""
         if self._emit is None:
             return
-        self._updates.extend(updates)
-        while self._updates:
-            await self._emit(self._updates.pop(0))
+        self._tellable.extend(updates)
+        while self._tellable:
+            await self._emit(self._tellable.pop(0))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
 import anyio
 
-from turnkeeper.core.answers import CALL_LIMIT, UNDONE
+from turnkeeper.core.answers import ABORTED, CALL_LIMIT, UNDONE
 from turnkeeper.core.approvals import edited_note
 from turnkeeper.core.calls import Call, CallState
 from turnkeeper.core.events import CallFinished, CallRejected, CallStarted, CallUnresolved
@@ -85,37 +86,33 @@ class CallRunner:
             await self._run_all(chain, free)
 
     async def _run_all(self, chain: list[Ready], free: list[Ready]) -> None:
-        limiter = anyio.CapacityLimiter(self._most_at_once) if self._most_at_once else None
-        if limiter is None:
-            # Start them all in one append; the first of the chain goes with them.
+        limiter: AbstractAsyncContextManager[Any] = nullcontext()
+        begun: set[str] = set()
+        if self._most_at_once is not None:
+            limiter = anyio.CapacityLimiter(self._most_at_once)
+        else:  # start them all in one append; the first of the chain goes with them
             for one in [*free, *chain[:1]]:
                 self._start(one)
+                begun.add(one.call.id)
             await self._recorder.flush()
+
+        async def run(calls: list[Ready]) -> None:
+            for one in calls:
+                async with limiter:
+                    if one.call.id in begun:
+                        await self._work(one)
+                    else:
+                        await self._run_one(one)
+
         try:
             async with anyio.create_task_group() as group:
                 for one in free:
-                    group.start_soon(self._limited, one, limiter)
+                    group.start_soon(run, [one])
                 if chain:
-                    group.start_soon(self._in_order, chain, limiter)
-        except ExceptionGroup as failed:
-            # Tools don't raise: it is the journal's refusal, the same for all, and the caller's to catch by its class.
+                    group.start_soon(run, chain)
+        except BaseExceptionGroup as failed:
+            # Tools don't raise: it is the journal's refusal, the same for all, or an interrupt; the caller's to catch.
             raise failed.exceptions[0] from None
-
-    async def _in_order(self, chain: list[Ready], limiter: anyio.CapacityLimiter | None) -> None:
-        for position, one in enumerate(chain):
-            if limiter is None and position == 0:
-                await self._work(one)
-            elif limiter is None:
-                await self._run_one(one)
-            else:
-                await self._limited(one, limiter)
-
-    async def _limited(self, one: Ready, limiter: anyio.CapacityLimiter | None) -> None:
-        if limiter is None:
-            await self._work(one)
-            return
-        async with limiter:
-            await self._run_one(one)
 
     async def _run_one(self, one: Ready) -> None:
         self._start(one)
@@ -187,6 +184,9 @@ class CallRunner:
                     opened.abandon()
             if outcome.state == "timed_out":
                 outcome = replace(outcome, content=UNDONE)
+            elif not await opened.is_usable():
+                # PostgreSQL takes nothing more in a transaction in which a statement failed, even if the tool coped.
+                outcome = Outcome(state="failed", content=ABORTED, is_error=True, seconds=outcome.seconds)
             kept = outcome.state == "succeeded" or outcome.keep_writes
             if kept:
                 self._finish(one, outcome)
@@ -235,7 +235,7 @@ class CallRunner:
         )
 
     async def _with_progress(self, one: Ready, connection: Any) -> Outcome:
-        """Run the call while what it reports is passed on."""
+        """Run the call while what it reports is passed on; with a transaction open nobody is waited for: afterwards."""
         send, receive = anyio.create_memory_object_stream[ToolProgress](math.inf)
 
         def report(message: str, fraction: float | None = None) -> None:
@@ -245,11 +245,21 @@ class CallRunner:
             async for note in receive:
                 await self._recorder.tell(note)
 
-        async with send, receive, anyio.create_task_group() as group:
-            group.start_soon(pass_on)
-            outcome = await run_call(one.tool, one.arguments, self._context(one.call, connection, report))
-            send.close()
-        return outcome
+        work = run_call(one.tool, one.arguments, self._context(one.call, connection, report))
+        async with send, receive:
+            if connection is not None:
+                outcome = await work
+                send.close()
+                self._recorder.note(*[note async for note in receive])
+                return outcome
+            try:
+                async with anyio.create_task_group() as group:
+                    group.start_soon(pass_on)
+                    outcome = await work
+                    send.close()
+            except BaseExceptionGroup as failed:
+                raise failed.exceptions[0] from None
+            return outcome
 
 
 def _beside_others(one: Ready) -> bool:

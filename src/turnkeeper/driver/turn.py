@@ -65,17 +65,19 @@ class Turn:
     """`reply = await conversation.send(…)`, or `async for update in conversation.send(…)`.
 
     Iterating runs the turn in step with the reader: nothing new starts until the next update is asked for. A reader
-    that stops early (`break`, `aclose`) interrupts the turn; what was done is kept, `conversation.resume()` goes on
-    and a new message closes it. After the last update `reply` holds the Reply. A failure of the API is raised as
-    APIError at the end, after its updates.
+    that stops early interrupts the turn, with `aclose()` or, where nothing else holds the turn, with `break`; what was
+    done is kept, `conversation.resume()` goes on and a new message closes it. After the last update `reply` holds the
+    Reply. A failure of the API is raised as APIError at the end, after its updates.
     """
 
-    def __init__(self, work: Work, group: TaskGroup | None) -> None:
+    def __init__(self, work: Work, group: TaskGroup | None, leave: Callable[[], None]) -> None:
         self._work = work
         self._group = group
+        self._leave = leave
         self._channel: _Channel | None = None
         self._begun = False
         self._ended = False
+        self._closed = False
 
     @property
     def reply(self) -> Reply | None:
@@ -96,7 +98,10 @@ class Turn:
             if self._group is None:
                 raise InputError("updates need a keeper: open one with `async with agent.open(…)`")
             channel = self._channel = _Channel()
-            self._group.start_soon(channel.produce, self._work)
+            try:
+                self._group.start_soon(channel.produce, self._work)
+            except RuntimeError as left:
+                raise InputError("the keeper of this conversation was left; open it again") from left
         update = await channel.take()
         if update is not None:
             self._ended = self._ended or isinstance(update, TurnEnded)
@@ -104,6 +109,9 @@ class Turn:
         if channel.reply is not None and not self._ended:  # cancelled: its end could not be told while it ran
             self._ended = True
             return _end_of(channel.reply)
+        if channel.reply is None and channel.error is None and not self._closed:
+            self._closed = True
+            raise InputError("the turn was interrupted: its keeper was left while it ran; resume() goes on with it")
         if channel.error is not None:
             error, channel.error = channel.error, None
             raise error
@@ -120,14 +128,20 @@ class Turn:
     async def aclose(self) -> None:
         """Interrupt the turn if it still runs, and wait until what it did is written down."""
         if self._channel is not None:
-            self._channel.scope.cancel()
+            self._closed = True
+            self._interrupt(self._channel)
             with anyio.CancelScope(shield=True):
                 await self._channel.over.wait()
 
     def __del__(self) -> None:
         channel = getattr(self, "_channel", None)
         if channel is not None and not channel.over.is_set():
-            channel.scope.cancel()
+            self._interrupt(channel)
+
+    def _interrupt(self, channel: _Channel) -> None:
+        if not channel.over.is_set():
+            self._leave()
+        channel.scope.cancel()
 
     def _begin(self) -> None:
         if self._begun:

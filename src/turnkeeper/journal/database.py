@@ -153,6 +153,16 @@ class Database:
                 raise
         raise AssertionError("the second run returns or raises")
 
+    def takes_more(self, connection: sa.Connection) -> bool:
+        """Whether the transaction that `begin` opened is not lost to a statement that failed in it."""
+        if self.kind == "sqlite":
+            return True
+        try:
+            connection.exec_driver_sql("SELECT 1")
+        except sa.exc.SQLAlchemyError:
+            return False
+        return True
+
     def finish(self, connection: sa.Connection, work: Callable[[sa.Connection], _T], doing: str) -> _T:
         """Run `work` in the transaction that `begin` opened, and commit it; durable on return."""
         try:

@@ -92,6 +92,10 @@ class Transaction(Protocol):
         """Append the events and commit them together with what was written; errors as for `Journal.append`."""
         ...
 
+    async def is_usable(self) -> bool:
+        """Whether the database takes more in this transaction: PostgreSQL does not after a statement that failed."""
+        ...
+
     def abandon(self) -> None:
         """Say that something left behind may still use the connection: it is closed on leaving, not reused."""
         ...

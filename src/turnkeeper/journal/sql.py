@@ -329,6 +329,10 @@ class _Transaction:
 
         return await _to_its_end(finish)
 
+    async def is_usable(self) -> bool:
+        connection = self.connection
+        return connection is not None and await _in_thread(lambda: self._database.takes_more(connection))
+
     def abandon(self) -> None:
         self._still_used = True
 
