@@ -78,7 +78,7 @@ DRAWERS = frozenset({"utils", "util", "base", "manager", "managers", "helpers", 
 
 HEAVY = frozenset(
     {
-        *("alembic", "anthropic", "click", "httpx2", "jsonschema_rs", "mcp", "prompt_toolkit", "psycopg"),
+        *("alembic", "anthropic", "click", "dbos", "httpx2", "jsonschema_rs", "mcp", "prompt_toolkit", "psycopg"),
         *("pydantic", "rich", "sqlalchemy", "starlette", "uvicorn"),
     }
 )
