@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-__all__ = ("call",)
+__all__ = ("call", "is_here")
 
 T = TypeVar("T")
 
@@ -42,13 +42,16 @@ class _Loop:
             # What a task raises of this kind comes out here too; its caller gets it, and everyone else goes on.
             with contextlib.suppress(KeyboardInterrupt, SystemExit):
                 self._loop.run_forever()
-        left = asyncio.all_tasks(self._loop)
+        with contextlib.suppress(KeyboardInterrupt, SystemExit):
+            self._loop.run_until_complete(self._wind_down())
+        self._loop.close()
+
+    async def _wind_down(self) -> None:
+        left = asyncio.all_tasks() - {asyncio.current_task()}
         for task in left:
             task.cancel()
-        with contextlib.suppress(KeyboardInterrupt, SystemExit):
-            self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
-            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-        self._loop.close()
+        await asyncio.gather(*left, return_exceptions=True)
+        await self._loop.shutdown_asyncgens()
 
     def call(self, work: Callable[[], Awaitable[T]]) -> T:
         """Run `work()` here and wait for it, in another thread."""
@@ -69,11 +72,14 @@ class _Loop:
             begun.append(task)
             task.add_done_callback(ended)
 
+        def cancel() -> None:
+            begun[0].cancel()
+
         self._loop.call_soon_threadsafe(begin)  # in the caller's context
         try:
             over.wait()
         except BaseException:
-            self._loop.call_soon_threadsafe(lambda: begun[0].cancel())
+            self._loop.call_soon_threadsafe(cancel)
             over.wait(_PATIENCE)
             raise
         if begun[0].cancelled():
@@ -124,6 +130,11 @@ def call(work: Callable[[], Awaitable[T]]) -> T:
     """
     with _free_loop() as loop:
         return loop.call(work)
+
+
+def is_here() -> bool:
+    """Whether this is the loop that lasts: what is kept open for it will be used again, and may stay open."""
+    return bool(_loops) and _loops[0].thread is threading.current_thread()
 
 
 def _in_asyncio() -> None:
