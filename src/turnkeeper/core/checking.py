@@ -1,30 +1,160 @@
-"""What a caller's message list must be before a conversation can start from it."""
+"""What a caller's messages must be before they are kept and sent: what the API refuses once, it refuses for ever."""
 
 from __future__ import annotations
 
+import base64
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from turnkeeper.errors import HistoryError
-from turnkeeper.wire.blocks import CLIENT_CALL, is_blank_text
+from turnkeeper.types import Block, Message
+from turnkeeper.wire.blocks import CLIENT_CALL, is_blank_text, is_server_call, server_result_for
 
-__all__ = ("check_messages", "check_user_content", "open_call_ids")
+__all__ = ("USER_BLOCKS", "check_ending", "check_messages", "check_user_content", "open_call_ids")
+
+USER_BLOCKS = ("text", "image", "document", "search_result", "container_upload")
+"""What a user's message may hold; results of calls and the assistant's blocks come from the conversation itself."""
+
+_IMAGES = {
+    "image/jpeg": (0, b"\xff\xd8\xff"),
+    "image/png": (0, b"\x89PNG\r\n\x1a\n"),
+    "image/gif": (0, b"GIF8"),
+    "image/webp": (8, b"WEBP"),
+}
+"""The API's image types, and where each shows in the bytes (platform docs, build-with-claude/vision)."""
+_LARGEST_IMAGE = 10 * 1024 * 1024
+_LONGEST_INTEGER = 14_000
+"""Bits; Python refuses to write integers of more than 4,300 digits."""
 
 
-def check_user_content(content: object, *, path: str = "message") -> None:
-    """A user's message: non-blank text, or a list of blocks with something in it. HistoryError says what is wrong."""
+def check_user_content(content: object, *, path: str = "message") -> str | list[Block]:
+    """A user's message as it can be sent: non-blank text, or a list of blocks with something in it, as plain JSON.
+
+    Blocks are those of `USER_BLOCKS`: a user can't bring the result of a call, or words of the assistant. HistoryError
+    says what is wrong, and where.
+    """
+    plain = _checked(_plain(content, f"{path}.content"), path)
+    for index, block in enumerate(plain if isinstance(plain, list) else ()):
+        if block["type"] not in USER_BLOCKS:
+            raise HistoryError(
+                f"a user's message can't hold a block of type {block['type']!r}; it holds {', '.join(USER_BLOCKS)}",
+                path=f"{path}.content.{index}",
+            )
+    return plain
+
+
+def _checked(content: object, path: str) -> str | list[Block]:
+    """Content that is text, or blocks that each have a type, with images that can be looked at."""
     if isinstance(content, str):
         if not content.strip():
             raise HistoryError("the text is empty; write something to send", path=path)
-        return
+        return content
     if not isinstance(content, list) or not content:
         raise HistoryError("must be text or a non-empty list of content blocks", path=path)
     for index, block in enumerate(content):
         where = f"{path}.content.{index}"
-        if not isinstance(block, Mapping) or not isinstance(block.get("type"), str):
+        if not isinstance(block, dict) or not isinstance(block.get("type"), str):
             raise HistoryError('each block is an object with a "type"', path=where)
         if is_blank_text(block):
             raise HistoryError("the text is empty; leave the block out", path=where)
+        if block["type"] == "text" and not isinstance(block["text"], str):
+            raise HistoryError(f"the text of a block is a string, not {block['text']!r}", path=f"{where}.text")
+        _check_media(block, where)
+    return content
+
+
+def _check_media(block: Mapping[str, Any], path: str) -> None:
+    if block.get("type") in ("image", "document"):
+        _check_source(block, path)
+    elif block.get("type") == "tool_result":
+        _check_inner(block.get("content"), f"{path}.content")
+
+
+def _check_inner(content: object, path: str) -> None:
+    for index, block in enumerate(content if isinstance(content, list) else ()):
+        if isinstance(block, Mapping):
+            _check_media(block, f"{path}.{index}")
+
+
+def _check_source(block: Mapping[str, Any], path: str) -> None:
+    kind, source = block["type"], block.get("source")
+    path = f"{path}.source"
+    if not isinstance(source, Mapping):
+        raise HistoryError(f'the {kind} has no "source" object', path=path)
+    if source.get("type") == "base64":
+        allowed = tuple(_IMAGES) if kind == "image" else ("application/pdf",)
+        _check_type(kind, source.get("media_type"), allowed, path)
+        data = _decoded(source.get("data"), f"{path}.data")
+        if kind == "image":
+            _check_image(data, str(source["media_type"]), f"{path}.data")
+    elif source.get("type") == "text":
+        _check_type(kind, source.get("media_type"), ("text/plain",), path)
+    elif source.get("type") == "content":
+        _check_inner(source.get("content"), f"{path}.content")
+
+
+def _check_type(kind: str, given: object, allowed: Sequence[str], path: str) -> None:
+    if given not in allowed:
+        raise HistoryError(
+            f"the API takes no {kind} of media type {given!r} here, only {', '.join(allowed)}",
+            path=f"{path}.media_type",
+        )
+
+
+def _decoded(data: object, path: str) -> bytes:
+    try:
+        if isinstance(data, str) and data:
+            return base64.b64decode(data, validate=True)
+    except ValueError:
+        pass
+    raise HistoryError(
+        "is not base64; give base64.b64encode(data).decode(), without a data: prefix and without line breaks", path=path
+    )
+
+
+def _check_image(data: bytes, media_type: str, path: str) -> None:
+    if len(data) * 4 > _LARGEST_IMAGE * 3:
+        raise HistoryError("the image has more than 10 MB as base64; scale it down", path=path)
+    found = next((name for name, (at, mark) in _IMAGES.items() if data.startswith(mark, at)), None)
+    if found is None:
+        raise HistoryError(f"the bytes are no image that the API reads; it reads {', '.join(_IMAGES)}", path=path)
+    if found != media_type:
+        raise HistoryError(f"the bytes are of type {found}, not {media_type}; correct the media_type", path=path)
+
+
+def _plain(value: Any, path: str) -> Any:
+    """A copy of the value as plain JSON values; SDK objects become dicts, as the API wrote them."""
+    try:
+        return _walked(value, path)
+    except RecursionError:
+        raise HistoryError("is nested too deeply, or contains itself", path=path) from None
+
+
+def _walked(value: Any, path: str) -> Any:
+    if value is None or isinstance(value, str | bool):
+        return value
+    if isinstance(value, int) and value.bit_length() < _LONGEST_INTEGER:
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    if isinstance(value, list | tuple):
+        return [_walked(item, f"{path}.{index}") for index, item in enumerate(value)]
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str):
+                raise HistoryError(f"the key {key!r} is no text", path=path)
+        return {key: _walked(item, f"{path}.{key}") for key, item in value.items()}
+    if callable(dump := getattr(value, "model_dump", None)) and not isinstance(value, type):
+        return _walked(dump(mode="json", exclude_unset=True), path)
+    kind = type(value).__name__
+    if isinstance(value, int | float):
+        raise HistoryError(
+            f"this {kind} can't be written as a JSON number; leave it out, or give it as text", path=path
+        )
+    if isinstance(value, bytes | bytearray | memoryview):
+        raise HistoryError(f"{kind} can't be sent; give base64.b64encode(data).decode()", path=path)
+    raise HistoryError(f"a {kind} has no JSON form; give text, numbers, lists and dicts", path=path)
 
 
 def open_call_ids(message: Mapping[str, Any]) -> list[str]:
@@ -34,28 +164,51 @@ def open_call_ids(message: Mapping[str, Any]) -> list[str]:
     return [block.get("id", "") for block in blocks if block.get("type") == CLIENT_CALL]
 
 
-def check_messages(messages: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse a list that can't be sent: HistoryError names the place and the repair.
+def check_messages(messages: Sequence[Any]) -> list[Message]:
+    """A message list as it can be sent: a copy as plain JSON, SDK objects in the content as dicts.
 
-    The last message may hold unanswered calls (they will be run). Pairing rules: platform docs,
-    agents-and-tools/tool-use/handle-tool-calls.
+    HistoryError names the place of what is wrong, and the repair. The last message may hold unanswered calls (they
+    will be run). Pairing rules: platform docs, agents-and-tools/tool-use/handle-tool-calls.
     """
     if not messages:
         raise HistoryError("the list is empty; start it with a user's message")
     waiting: list[str] = []
     seen: set[str] = set()
-    for index, message in enumerate(messages):
+    found: list[Message] = []
+    for index, given in enumerate(messages):
         path = f"messages.{index}"
-        if not isinstance(message, Mapping):
+        if hasattr(given, "model_dump"):
+            raise HistoryError('give {"role": message.role, "content": message.content}, not the object', path=path)
+        if not isinstance(given, Mapping):
             raise HistoryError("each message is an object with role and content", path=path)
+        message: Message = _plain(given, path)
         role = message.get("role")
         if role not in ("user", "assistant", "system"):
             raise HistoryError(f"the role must be user, assistant or system, not {role!r}", path=path)
         if index == 0 and role != "user":
             raise HistoryError("the first message must be the user's", path=path)
-        check_user_content(message.get("content"), path=path)
+        _checked(message.get("content"), path)
         _check_results(message, waiting, path)
         waiting = _check_calls(message, seen, path)
+        found.append(message)
+    return found
+
+
+def check_ending(messages: Sequence[Mapping[str, Any]], *, prefill: bool, model: str) -> None:
+    """Refuse a sound list that ends in an assistant message which the model can't go on from.
+
+    It can from calls without results, from a turn that was paused in a tool of the API's own and, where the model has
+    `prefill`, from the beginning of an answer. Platform docs, api/errors#prefill-not-supported.
+    """
+    last = messages[-1]
+    if prefill or last["role"] != "assistant" or open_call_ids(last):
+        return
+    ending = last["content"][-1] if isinstance(last["content"], list) else {}
+    if not is_server_call(ending) and server_result_for(ending) is None:
+        raise HistoryError(
+            f"the list ends in the assistant's words, and {model} doesn't continue them; end it with a user's message",
+            path=f"messages.{len(messages) - 1}",
+        )
 
 
 def _check_results(message: Mapping[str, Any], waiting: Sequence[str], path: str) -> None:
