@@ -147,6 +147,7 @@ INVALID = [
     (source(encoded(PNG + bytes(8_000_000))), "source.data", "more than 10 MB"),
     (source("слова", "text/plain", "document"), "source.media_type", "only application/pdf"),
     (source("...", "application/pdf", "document"), "source.data", "is not base64"),
+    (source(encoded(b"PK\x03\x04"), "application/pdf", "document"), "source.data", "the bytes are no PDF"),
     (source("a,b", "text/csv", "document", "text"), "source.media_type", "only text/plain"),
     ({"type": "image", "url": "https://example.com"}, "source", 'has no "source" object'),
     ({"type": "text", "text": 5}, "text", "is a string, not 5"),

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from turnkeeper.tools import render_result
-from turnkeeper.tools import results as results_module
+from turnkeeper.tools import media, render_result
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\x00" * 8
 TEXT = {"type": "text", "text": "привет"}
@@ -47,6 +46,11 @@ def test_a_block_keeps_its_other_fields_and_is_not_changed() -> None:
         {"type": "image", "name": "cat"},
         {"type": "video", "text": "x"},
         {"type": ["text"], "text": "x"},
+        {"type": "image", "source": {"path": "cat.png"}},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png"}},
+        {"type": "image", "source": {"type": ["url"], "url": "https://example.com"}},
+        {"type": "document", "source": {"type": "text", "data": 7}},
+        {**SEARCH, "content": ["plain text"]},
         [TEXT, {"type": "order", "id": 1}],
         ["only", "texts"],
     ],
@@ -108,7 +112,83 @@ def test_texts_of_blocks_share_the_limit_and_the_mark_says_how_much_was_cut() ->
 
 
 def test_an_image_that_the_api_would_refuse_for_its_size_is_named_instead(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(results_module, "BASE64_LIMIT", 10)
+    monkeypatch.setattr(media, "BASE64_LIMIT", 10)
     assert render_result(PNG) == [
         {"type": "text", "text": "[left out: image of type image/png, 24 base64 characters, limit 10]"}
+    ]
+
+
+def base64_block(data: str | bytes, media_type: Any = "image/png", kind: str = "image") -> dict[str, Any]:
+    return {"type": kind, "source": {"type": "base64", "media_type": media_type, "data": data}}
+
+
+def encoded(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+@pytest.mark.parametrize(
+    ("block", "says"),
+    [
+        (base64_block("@@@"), "image of type image/png, its data is not base64"),
+        (base64_block("привет"), "image of type image/png, its data is not base64"),
+        (
+            base64_block(encoded(b"<svg/>"), "image/svg+xml"),
+            "image of type image/svg+xml, only PNG, JPEG, GIF and WebP images can be shown",
+        ),
+        (base64_block(b"", None), "image, only PNG, JPEG, GIF and WebP images can be shown"),
+        (
+            base64_block(encoded(b"PK\x03\x04"), "application/msword", "document"),
+            "document of type application/msword, only PDF documents can be shown",
+        ),
+        (
+            base64_block("%%%", "application/pdf", "document"),
+            "document of type application/pdf, its data is not base64",
+        ),
+    ],
+)
+def test_what_the_api_would_refuse_with_every_later_request_is_named_instead(block: dict[str, Any], says: str) -> None:
+    before = copy.deepcopy(block)
+    assert render_result([TEXT, block]) == [TEXT, {"type": "text", "text": f"[left out: {says}]"}]
+    assert block == before
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        base64_block(encoded(PNG), "image/jpeg"),
+        base64_block(encoded(PNG), None),
+        base64_block(f"data:image/png;base64,{encoded(PNG)}"),
+        base64_block(base64.encodebytes(PNG * 10 + b"\0").decode()),
+        base64_block(PNG, "image/x-unknown"),
+    ],
+)
+def test_an_image_is_sent_as_what_its_bytes_say(given: dict[str, Any]) -> None:
+    blocks = render_result(given)
+    assert isinstance(blocks, list)
+    (block,) = blocks
+    assert block["source"]["media_type"] == "image/png"
+    assert base64.b64decode(block["source"]["data"], validate=True).startswith(PNG)
+
+
+def test_a_document_of_text_is_plain_text_whatever_it_was_called() -> None:
+    block = {"type": "document", "source": {"type": "text", "media_type": "text/markdown", "data": "# Договор"}}
+    source = {"type": "text", "media_type": "text/plain", "data": "# Договор"}
+    assert render_result(block) == [{"type": "document", "source": source}]
+
+
+def test_a_document_made_of_blocks_keeps_texts_and_sound_images() -> None:
+    parts = [TEXT, base64_block("@@@"), base64_block(PNG), {"page": 2}]
+    assert render_result({"type": "document", "source": {"type": "content", "content": parts}}) == [
+        {
+            "type": "document",
+            "source": {
+                "type": "content",
+                "content": [
+                    TEXT,
+                    {"type": "text", "text": "[left out: image of type image/png, its data is not base64]"},
+                    base64_block(encoded(PNG)),
+                    {"type": "text", "text": '{"page":2}'},
+                ],
+            },
+        }
     ]

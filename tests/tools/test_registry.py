@@ -51,11 +51,12 @@ def test_definitions_are_copies() -> None:
     ("tools", "words"),
     [
         ([first, first], "tool 'first': two tools have this name; give one of them another: tool"),
-        ([first, {"name": "first", "input_schema": {"type": "object"}}], "two tools have this name"),
+        ([first, {"type": "web_search_20260209", "name": "first"}], "two tools have this name"),
         ([SEARCH, SEARCH], "tool 'web_search': two tools have this name"),
-        ([{"name": "a b", "input_schema": {}}], "tool 'a b': the API takes names"),
-        ([{"name": "a"}], "tool 'a': a raw definition needs an input_schema"),
-        ([{"input_schema": {}}], "a raw definition needs a name"),
+        ([{"name": "get", "input_schema": {"type": "object"}}], "tool 'get': a definition alone can't be run"),
+        ([{"type": None, "name": "get", "input_schema": {}}], "with tool(schema=…) or Tool.from_schema(name, "),
+        ([{"type": "custom", "name": "get", "input_schema": {}}], "tool 'get': a definition alone can't be run"),
+        ([{"input_schema": {}}], "a definition without a name: a definition alone can't be run"),
         ([lambda: 1], "the API takes names"),
         ([7], "is a int, not a function"),
     ],
@@ -100,7 +101,7 @@ def test_a_class_method_over_a_tool_is_bound_to_its_class() -> None:
     assert made.function() == "Shop"
 
 
-def test_a_name_with_a_lone_surrogate_in_a_raw_definition_is_made_clean() -> None:
-    raw = {"name": "a", "description": "x\ud800", "input_schema": {"type": "object"}}
-    assert Registry([raw]).definitions[0]["description"] == "x�"
+def test_a_lone_surrogate_in_a_raw_definition_is_made_clean() -> None:
+    raw = {"type": "web_search_20260209", "name": "web_search", "blocked_domains": ["x\ud800"]}
+    assert Registry([raw]).definitions[0]["blocked_domains"] == ["x�"]
     assert isinstance(first, Tool)

@@ -24,6 +24,8 @@ _IMAGES = {
 }
 """The API's image types, and where each shows in the bytes (platform docs, build-with-claude/vision)."""
 _LARGEST_IMAGE = 10 * 1024 * 1024
+_PDF_HEAD = 1024
+"""Bytes within which a PDF says that it is one; its readers pass over what stands before."""
 _LONGEST_INTEGER = 14_000
 """Bits; Python refuses to write integers of more than 4,300 digits."""
 
@@ -88,6 +90,8 @@ def _check_source(block: Mapping[str, Any], path: str) -> None:
         data = _decoded(source.get("data"), f"{path}.data")
         if kind == "image":
             _check_image(data, str(source["media_type"]), f"{path}.data")
+        elif b"%PDF" not in data[:_PDF_HEAD]:
+            raise HistoryError("the bytes are no PDF", path=f"{path}.data")
     elif source.get("type") == "text":
         _check_type(kind, source.get("media_type"), ("text/plain",), path)
     elif source.get("type") == "content":

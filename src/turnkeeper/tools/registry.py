@@ -9,7 +9,6 @@ from typing import Any
 
 from turnkeeper.errors import ToolDefinitionError
 from turnkeeper.tools.definition import Tool
-from turnkeeper.tools.options import check_name
 from turnkeeper.tools.strict import check_strict_totals
 from turnkeeper.tools.wording import clean_value
 
@@ -19,9 +18,10 @@ __all__ = ("Registry",)
 class Registry:
     """Tools by name, in the order given, and their definitions for the request.
 
-    Takes `Tool`s, plain functions (as if decorated with a bare `@tool`), and dicts: definitions as the API writes them,
-    such as a server tool's, which are sent as they are and never run here. ToolDefinitionError for a bad or duplicate
-    name, and for strict tools beyond what one request takes.
+    Takes `Tool`s, plain functions (as if decorated with a bare `@tool`), and dicts: definitions of tools that the API
+    runs itself, such as `{"type": "web_search_20260209", "name": "web_search"}`, which are sent as they are.
+    ToolDefinitionError for a definition with a schema of its own (it has no function that could run), for a bad or
+    duplicate name, and for strict tools beyond what one request takes.
     """
 
     __slots__ = ("_definitions", "_tools")
@@ -85,11 +85,10 @@ def _as_tool(given: Any) -> Tool:
 def _raw(given: Mapping[str, Any]) -> dict[str, Any]:
     definition: dict[str, Any] = clean_value(copy.deepcopy(dict(given)))
     kind = definition.get("type")
-    if kind in {None, "custom"}:
-        name = definition.get("name")
-        if not isinstance(name, str):
-            raise ToolDefinitionError(f"a raw definition needs a name, or the type of a server tool: {given!r}")
-        check_name(name, f"tool {name!r}")
-        if not isinstance(definition.get("input_schema"), dict):
-            raise ToolDefinitionError(f"tool {name!r}: a raw definition needs an input_schema of type object")
+    if not isinstance(kind, str) or kind == "custom":
+        named = f"tool {definition['name']!r}" if "name" in definition else "a definition without a name"
+        raise ToolDefinitionError(
+            f"{named}: a definition alone can't be run, only the API's own tools are given as dicts; give the function,"
+            " with tool(schema=…) or Tool.from_schema(name, description, input_schema, function)"
+        )
     return definition

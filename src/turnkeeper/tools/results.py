@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from pydantic import BaseModel
 
 from turnkeeper.tools.json_forms import json_text, media_type, plain
+from turnkeeper.tools.media import has_known_source, with_sound_source
 from turnkeeper.tools.wording import clean, clean_value, cut
 from turnkeeper.types import Block
 
-__all__ = ("BASE64_LIMIT", "PLACEHOLDER", "RESULT_LIMIT", "render_result")
+__all__ = ("PLACEHOLDER", "RESULT_LIMIT", "render_result")
 
 RESULT_LIMIT = 100_000
 """Characters of text after which a result is cut, unless the tool says otherwise."""
 PLACEHOLDER = "(no output)"
 """The text of a blank result: the API refuses blank text blocks, and a model reads silence as a failure."""
-BASE64_LIMIT = 10_000_000
-"""Base64 characters of an image or document that are still sent; the API takes images of 10 MB (docs, "Vision")."""
 
 _MARK_ROOM = 80
 
@@ -39,6 +38,7 @@ def render_result(value: Any, *, limit: int = RESULT_LIMIT) -> str | list[Block]
     the type and the fields of a text, image, document, search_result or tool_reference block), or a list of them, is
     sent as blocks, and so are the bytes of a PNG, JPEG, GIF or WebP image. Other bytes become a data URL. Everything
     else becomes compact JSON; values that JSON writes as a string (dates, Decimal, UUID…) stand without quotes.
+    An image or document that the API would refuse (another type, too large, not base64) is named in words instead.
     A text over the limit ends with a mark that says how much was cut. UnrenderableError if a value has no form.
     """
     if type(value) is str:
@@ -91,7 +91,15 @@ def _as_block(value: Any) -> Block | None:
     needed = _BLOCK_FIELDS.get(kind) if isinstance(kind, str) else None
     if needed is None or not all(isinstance(value.get(name), shape) for name, shape in needed.items()):
         return None
+    if kind == "search_result":
+        return value if all(_is_text_block(part) for part in value["content"]) else None
+    if kind in ("image", "document") and not has_known_source(value):
+        return None
     return value
+
+
+def _is_text_block(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str)
 
 
 def _fitted(blocks: list[Block], limit: int) -> str | list[Block]:
@@ -111,27 +119,28 @@ def _fitted(blocks: list[Block], limit: int) -> str | list[Block]:
 def _says_something(block: Block) -> bool:
     """False for what the API would refuse as blank, and for what cutting left empty."""
     if block["type"] == "search_result":
-        block["content"] = [part for part in block["content"] if not _is_blank_text(part)]
+        block["content"] = [part for part in block["content"] if part["text"].strip()]
         return bool(block["content"])
     return all(holder[key].strip() for holder, key in _texts(block))
 
 
-def _is_blank_text(part: Any) -> bool:
-    return isinstance(part, dict) and part.get("type") == "text" and not str(part.get("text", "")).strip()
-
-
 def _sendable(block: Block) -> Block:
-    source = block.get("source")
-    if isinstance(source, Mapping) and isinstance(data := source.get("data"), bytes | bytearray):
-        block = {**block, "source": {**source, "data": base64.b64encode(data).decode("ascii")}}
+    if block["type"] in ("image", "document"):
+        block = with_sound_source(block)
+        source = block.get("source", {})
+        if source.get("type") == "content" and isinstance(source["content"], list):
+            block = {**block, "source": {**source, "content": [_inner(part) for part in source["content"]]}}
     form: Block = clean_value(plain(block))
-    source = form.get("source")
-    if isinstance(source, dict) and source.get("type") == "base64":
-        size = len(str(source.get("data", "")))
-        if size > BASE64_LIMIT:
-            what = f"{form['type']} of type {source.get('media_type')}"
-            return {"type": "text", "text": f"[left out: {what}, {size} base64 characters, limit {BASE64_LIMIT}]"}
     return form
+
+
+def _inner(part: Any) -> Block:
+    """A part of a document made of blocks: those are texts and images."""
+    block = _as_block(part)
+    if block is not None and block["type"] in ("text", "image"):
+        return _sendable(block)
+    form = plain(part)
+    return {"type": "text", "text": form if isinstance(form, str) else json_text(form)}
 
 
 def _texts(block: Block) -> Iterator[tuple[dict[str, Any], str]]:
@@ -143,5 +152,4 @@ def _texts(block: Block) -> Iterator[tuple[dict[str, Any], str]]:
             yield block["source"], "data"
     elif block["type"] == "search_result":
         for part in block["content"]:
-            if isinstance(part, dict) and isinstance(part.get("text"), str):
-                yield part, "text"
+            yield part, "text"
