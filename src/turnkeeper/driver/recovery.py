@@ -7,14 +7,16 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import anyio.to_thread
-
 from turnkeeper.tools import Tool, ToolContext, render_result
+from turnkeeper.tools.threads import call_within
 from turnkeeper.types import Block
 
-__all__ = ("RERUN", "NotHappenedError", "ask_the_world")
+__all__ = ("RECONCILE_SECONDS", "RERUN", "NotHappenedError", "ask_the_world")
 
 _log = logging.getLogger("turnkeeper")
+
+RECONCILE_SECONDS = 30.0
+"""How long a `reconcile` function may take to find out whether a call happened."""
 
 RERUN = frozenset({"read", "idempotent", "transactional"})
 """Effects whose calls run again: nothing happened, or it may happen twice.
@@ -31,16 +33,14 @@ async def ask_the_world(tool: Tool, arguments: Mapping[str, Any], context: ToolC
     """Ask a `reconcile` tool's own function whether the call happened.
 
     The function takes the tool's arguments (those it names, and `ctx`) and gives the call's result if it happened, None
-    if it did not: then NotHappenedError is raised. None is returned where it can't say, because it failed.
+    if it did not: then NotHappenedError is raised. None is returned where it can't say, because it failed, or took
+    longer than `RECONCILE_SECONDS`; `ctx.cancelled` is true then.
     """
     question = tool.reconcile
     assert question is not None
     given = _accepted(question, {**arguments, "ctx": context})
     try:
-        if inspect.iscoroutinefunction(question):
-            found = await question(**given)
-        else:
-            found = await anyio.to_thread.run_sync(lambda: question(**given), abandon_on_cancel=True)
+        found = await call_within(RECONCILE_SECONDS, question, **given)
         if found is None:
             raise NotHappenedError
         return render_result(found, limit=tool.result_limit)
@@ -50,6 +50,8 @@ async def ask_the_world(tool: Tool, arguments: Mapping[str, Any], context: ToolC
         kind = type(error).__name__
         _log.warning("the reconcile function of tool %s failed for call %s (%s)", tool.name, context.call_id, kind)
         return None
+    finally:
+        context.state.abandon()
 
 
 def _accepted(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:

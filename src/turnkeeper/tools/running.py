@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import copy
 import dataclasses
-import functools
 import inspect
 import logging
 import time
@@ -36,7 +35,7 @@ from turnkeeper.tools.failures import (
 from turnkeeper.tools.json_forms import ITEM_LIMIT, collected
 from turnkeeper.tools.options import REPEATABLE
 from turnkeeper.tools.results import render_result
-from turnkeeper.tools.threads import run_in_thread
+from turnkeeper.tools.threads import run_in_thread, runs_on_the_loop
 from turnkeeper.types import Block
 
 __all__ = ("CLEANUP_GRACE", "Outcome", "backoff", "run_call")
@@ -199,7 +198,7 @@ def _outcome(
 async def _attempt(tool: Tool[..., Any], arguments: Mapping[str, Any], context: ToolContext, grace: float) -> _Ending:
     state = context.state
     loop = state.loop = asyncio.get_running_loop()
-    work = _in_task if _runs_on_the_loop(tool.function) else _in_thread
+    work = _in_task if runs_on_the_loop(tool.function) else _in_thread
     task: asyncio.Task[_Ending] = loop.create_task(work(tool, arguments, context), name=f"tool {tool.name}")
     try:
         await asyncio.wait({task}, timeout=tool.timeout)
@@ -254,14 +253,6 @@ def _log_late(tool: Tool[..., Any], context: ToolContext) -> None:
     logger.warning(
         "Tool %s (call %s) ended after it was given up; its outcome stays as it was", tool.name, context.call_id or "-"
     )
-
-
-def _runs_on_the_loop(function: Callable[..., Any]) -> bool:
-    while isinstance(function, functools.partial):
-        function = function.func
-    asynchronous = (inspect.iscoroutinefunction, inspect.isasyncgenfunction)
-    called = getattr(type(function), "__call__", None)  # noqa: B004 - the method itself is wanted
-    return any(test(function) or test(called) for test in asynchronous)
 
 
 def _holds_a_lock(tool: Tool[..., Any]) -> bool:

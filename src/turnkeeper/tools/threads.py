@@ -10,16 +10,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import functools
+import inspect
 import os
 import queue
 import sys
 import threading
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import anyio
 import anyio.to_thread
 
-__all__ = ("run_in_thread",)
+__all__ = ("call_within", "run_in_thread", "runs_on_the_loop")
 
 T = TypeVar("T")
 
@@ -47,6 +50,35 @@ async def run_in_thread(function: Callable[[], T], *, at_once: bool = False) -> 
             worker = _idle.pop() if _idle else None
         (worker or _Worker()).jobs.put(work)
         return await future
+
+
+async def call_within(seconds: float, function: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
+    """What an application's function gives: an async one on the loop, a sync one in a thread.
+
+    Raises what it raises, and TimeoutError after `seconds`; then, and when the caller is cancelled, its thread is left
+    behind.
+    """
+
+    def work() -> tuple[Any, BaseException | None]:
+        try:
+            return function(*args, **named), None
+        except BaseException as error:  # noqa: BLE001 - raised again below, on the loop
+            return None, error
+
+    with anyio.fail_after(seconds):
+        found, error = work() if runs_on_the_loop(function) else await run_in_thread(work)
+        if error is not None:
+            raise error
+        return await found if inspect.isawaitable(found) else found
+
+
+def runs_on_the_loop(function: Callable[..., Any]) -> bool:
+    """Whether a function is async: calling it does nothing yet, and its work is awaited."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    asynchronous = (inspect.iscoroutinefunction, inspect.isasyncgenfunction)
+    called = getattr(type(function), "__call__", None)  # noqa: B004 - the method itself is wanted
+    return any(test(function) or test(called) for test in asynchronous)
 
 
 class _Worker:
