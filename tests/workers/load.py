@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +15,11 @@ import sqlalchemy as sa
 import turnkeeper as tk
 from tests.workers.processes import until
 from tests.workers.worker import GATE, MODEL, RUNS, TABLES, tools
-from turnkeeper.core.events import CallResolved, CallStarted, TurnEnded, TurnStarted
+from turnkeeper.core.events import CallFinished, CallResolved, CallStarted, Event, TurnEnded, TurnStarted
 from turnkeeper.testing import MessagesAPI, call, reply
 from turnkeeper.workers import Dispatcher, open_dispatcher
 
-__all__ = ("Load", "answer", "held_gate")
+__all__ = ("Findings", "Load", "answer", "held_gate", "run")
 
 ANA = tk.Principal("staff", "ana")
 TOOLS = ("book", "notify", "pay")
@@ -51,10 +51,13 @@ class Load:
     api: MessagesAPI
     conversations: int
     messages: int
+    world_url: str = ""
 
     def __post_init__(self) -> None:
         self.engine = sa.create_engine(self.url, poolclass=sa.pool.NullPool)
-        TABLES.create_all(self.engine)
+        self.world = sa.create_engine(self.world_url or self.url, poolclass=sa.pool.NullPool)
+        for engine in (self.engine, self.world):
+            TABLES.create_all(engine)
         self.names = [f"c-{number:03}" for number in range(self.conversations)]
 
     @property
@@ -87,9 +90,15 @@ class Load:
         with self.engine.connect() as connection:
             return [tuple(row) for row in connection.exec_driver_sql(query)]
 
+    async def calls_are_under_way(self) -> bool:
+        """Whether a worker that is `held` waits in the middle of calls of each effect."""
+        waiting = self.rows("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+        ran = self.rows("SELECT DISTINCT tool FROM test_runs")
+        return waiting[0][0] >= 6 and {"notify", "pay"} <= {row[0] for row in ran}
+
     async def finish(self, dispatcher: Dispatcher, *, seconds: float) -> int:
         """Wait until every turn has ended. A person looks up what became of calls of unknown outcome; how many."""
-        agent = tk.Agent(model=MODEL, api_key="none", tools=tools(self.engine, "nobody", held=False))
+        agent = tk.Agent(model=MODEL, api_key="none", tools=tools(self.world, "nobody", held=False))
         resolved = 0
 
         async def over() -> bool:
@@ -106,49 +115,79 @@ class Load:
         unknown = await keeper.outcomes.list()
         for one in unknown:
             assert one.tool == "pay"  # no other effect leaves anything to be found out
-            paid = self.rows(f"SELECT count(*) FROM test_runs WHERE key = '{one.key}'")[0][0]
-            if paid:
+            if self.runs("pay")[one.key]:
                 await keeper.outcomes.happened(one.conversation_id, one.call_id, by=ANA, result="paid, I looked")
             else:
                 await keeper.outcomes.did_not_happen(one.conversation_id, one.call_id, by=ANA)
             await dispatcher.wake(one.conversation_id)
         return len(unknown)
 
-    async def check(self, dispatcher: Dispatcher) -> Counter[int]:
-        """All complete, in order, nothing lost, each effect as declared; how many runs the idempotent calls had."""
-        journal = dispatcher.journal
-        found = await journal.conversations(limit=10_000)
+    def runs(self, tool: str) -> Counter[str]:
+        """How often the tool ran, by the key of the call."""
+        engine = self.engine if tool == "book" else self.world
+        with engine.connect() as connection:
+            found = connection.execute(sa.select(RUNS.c.key, RUNS.c.principal).where(RUNS.c.tool == tool)).all()
+        assert [one for one in found if not one.key.startswith(f"{one.principal}:")] == []  # in its sender's name
+        return Counter(one.key for one in found)
+
+    async def check(self, dispatcher: Dispatcher) -> Findings:
+        """All complete, in order, nothing lost, each effect as declared; what else is worth knowing."""
+        found = await dispatcher.journal.conversations(limit=10_000)
         assert Counter((one.id, one.status, one.turns) for one in found) == Counter(
             (name, "completed", self.messages) for name in self.names
         )
-        started: list[CallStarted] = []
-        for name in self.names:
-            assert await journal.verify(name) == []
-            assert await journal.queued(name) == []
-            events = await journal.read(name)
-            assert [one.key for one in events if isinstance(one, TurnStarted)] == [
+        events = {name: await dispatcher.journal.read(name) for name in self.names}
+        for name, of in events.items():
+            assert await dispatcher.journal.verify(name) == []
+            assert await dispatcher.journal.queued(name) == []
+            assert [one.key for one in of if isinstance(one, TurnStarted)] == [
                 f"sms-{number}" for number in range(self.messages)
             ]
-            assert [one.status for one in events if isinstance(one, TurnEnded)] == ["completed"] * self.messages
-            started += [one for one in events if isinstance(one, CallStarted)]
-        keys = {tool: {one.key for one in started if one.tool == tool} for tool in TOOLS}
-        assert {tool: len(of) for tool, of in keys.items()} == dict.fromkeys(TOOLS, self.turns)
-        runs = {tool: Counter[str]() for tool in TOOLS}
-        with self.engine.connect() as connection:
-            for tool, key, principal in connection.execute(sa.select(RUNS.c.tool, RUNS.c.key, RUNS.c.principal)):
-                runs[tool][key] += 1
-                assert key.startswith(f"{principal}:")  # in the name of who sent the message
-        # once is once, also where a person had to say so; exactly once is exactly once; again is under the same key
-        assert runs["pay"] == Counter(keys["pay"])
-        assert runs["book"] == Counter(keys["book"])
-        assert set(runs["notify"]) == keys["notify"]
+            assert [one.status for one in of if isinstance(one, TurnEnded)] == ["completed"] * self.messages
         self.api.assert_all_accepted()
-        return Counter(runs["notify"].values())
+        ends = _ends(one for of in events.values() for one in of)
+        assert Counter(tool for tool, _ in ends) == dict.fromkeys(TOOLS, self.turns)
+        runs = {tool: self.runs(tool) for tool in TOOLS}
+        for (tool, key), end in ends.items():
+            times = runs[tool].pop(key, 0)
+            # a failed transaction left nothing; once is once, also where a person had to say so
+            expected = {"book": end == "succeeded", "notify": max(times, 1), "pay": 1}[tool]
+            assert (tool, key, end, times) == (tool, key, end, expected)
+            runs["again"] = runs.get("again", Counter()) + Counter({key: times - 1})
+        assert [key for tool in TOOLS for key in runs[tool]] == []
+        return Findings(
+            resolved=sum(isinstance(one, CallResolved) for of in events.values() for one in of),
+            failed=sum(end == "failed" for end in ends.values()),
+            again=len(runs["again"]),
+        )
 
-    async def unknown_outcomes(self, dispatcher: Dispatcher) -> int:
-        """How many calls a person had to find out about."""
-        events = [event for name in self.names for event in await dispatcher.journal.read(name)]
-        return sum(isinstance(event, CallResolved) for event in events)
+    def close(self) -> None:
+        """Close the connections."""
+        self.engine.dispose()
+        self.world.dispose()
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Calls that a person had to find out about, calls that failed, idempotent calls that ran more than once."""
+
+    resolved: int
+    failed: int
+    again: int
+
+
+def _ends(events: Iterable[Event]) -> dict[tuple[str, str], str]:
+    """How each call ended, by its tool and key."""
+    started: dict[str, tuple[str, str]] = {}
+    ends: dict[tuple[str, str], str] = {}
+    for event in events:
+        if isinstance(event, CallStarted):
+            started[event.call_id] = (event.tool, event.key)
+        elif isinstance(event, CallFinished):
+            ends[started[event.call_id]] = event.state
+        elif isinstance(event, CallResolved) and event.happened:
+            ends[started[event.call_id]] = "resolved"
+    return ends
 
 
 Work = Callable[[Dispatcher], Awaitable[None]]

@@ -77,6 +77,7 @@ def run() -> None:
     parser.add_argument("journal")
     parser.add_argument("api")
     parser.add_argument("name")
+    parser.add_argument("--world", help="where effects on the world go; default: the journal's database")
     parser.add_argument("--held", action="store_true")
     parser.add_argument("--lease", type=float, default=30.0)
     parser.add_argument("--concurrency", type=int, default=6)
@@ -84,7 +85,7 @@ def run() -> None:
     parser.add_argument("--grace", type=float, default=30.0)
     given = parser.parse_args()
     logging.basicConfig(level=logging.WARNING)
-    world = sa.create_engine(given.journal, pool_size=4, max_overflow=0)
+    world = sa.create_engine(given.world or given.journal, pool_size=4, max_overflow=0)
     agent = tk.Agent(
         model=MODEL,
         base_url=given.api,

@@ -112,6 +112,7 @@ class Queue:
         quiet_dbos()
         from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer  # noqa: PLC0415 - an extra
 
+        self.url = url
         DBOS.migrate(url, schema=SCHEMA)
         self._client: DBOSClient = DBOSClient(
             system_database_url=url,

@@ -152,6 +152,7 @@ async def serve_worker(  # noqa: PLR0913 - the one place where a worker is set
                 ready(executor)
             group.start_soon(upkeep.run)
             await stop.wait()
+            worker.stopping = True
             group.cancel_scope.cancel()
         await dispatcher.wake_all(sorted(worker.handed_back))
 

@@ -91,19 +91,19 @@ class Upkeep:
         """Take out of the queue what dead workers left in it, and delete what DBOS keeps of turns long gone."""
         queue = self._dispatcher.queue
         now = time.time()
-        dead = [
+        old = [
             handing
             for handing in await self._dispatcher.in_thread(queue.handings)
             if handing.running and handing.executor != self._executor and handing.since <= now - self._dead_after
-            if await self._is_let_go(handing)
         ]
+        dead = [handing for handing in old if await self._is_let_go(handing)]
         if dead:
             _log.warning("%d turns of workers that are gone were taken out of the queue", len(dead))
             await self._dispatcher.in_thread(functools.partial(queue.remove, dead))
         await self._dispatcher.in_thread(functools.partial(queue.forget, before=now - self._keep_seconds))
 
     async def _is_let_go(self, handing: Handing) -> bool:
-        """Nobody holds the lease: whoever ran it is gone, or at its very end."""
+        """Whether nobody holds the lease: whoever ran it is gone, or at its very end."""
         journal, clock = self._keeper.journal, self._keeper.agent.now
         try:
             async with held(journal, handing.conversation_id, holder=self._executor, clock=clock, seconds=10):
