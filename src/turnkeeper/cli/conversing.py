@@ -29,7 +29,17 @@ from turnkeeper.types import Limits, Principal
 if TYPE_CHECKING:
     from turnkeeper.testing import MessagesAPI
 
-__all__ = ("PRACTICE", "Session", "endpoint", "fresh_id", "has_credentials", "opened", "practice_api", "this_person")
+__all__ = (
+    "PRACTICE",
+    "Session",
+    "build_agent",
+    "endpoint",
+    "fresh_id",
+    "has_credentials",
+    "opened",
+    "practice_api",
+    "this_person",
+)
 
 PRACTICE = (
     "turnkeeper: no key and no --base-url, so the practice model answers (it follows rules, it is no language model);"
@@ -138,6 +148,46 @@ def practice_api() -> MessagesAPI:
     return MessagesAPI(practice=True, clock=time.time, sleep=anyio.sleep, ids=random_ids, keep=1)
 
 
+def build_agent(
+    talk: Talk, terminal: Terminal, *, build: Callable[..., Agent] = Agent, practice: bool = False, **more: Any
+) -> tuple[Agent, bool]:
+    """The agent that the options mean, and whether the practice model answers; it is said so then.
+
+    `build` makes the agent of `Agent`'s keywords, of which `more` are some; `practice` has the practice model answer
+    unless a model or an endpoint is named.
+    """
+    settings = Settings()
+    tools = load_tools(talk.tools or _listed(settings.find("tools")))
+    base_url = endpoint(talk.base_url)
+    limits = Limits(
+        requests=settings.find("max_requests", talk.max_requests) or Limits().requests,
+        usd=settings.find("budget", talk.budget),
+    )
+    named = talk.model is not None or talk.base_url is not None
+    practising = (practice and not named) or (base_url is None and not has_credentials())
+    connection: dict[str, Any] = {"client": practice_api()} if practising else {"base_url": base_url}
+    if base_url is not None and base_url != _OFFICIAL and not practising and not has_credentials():
+        connection["api_key"] = "none"  # a placeholder: local servers want the header, not its value
+    options: dict[str, Any] = {
+        "model": talk.model,
+        "tool_choice": _choice(talk),
+        "limits": limits,
+        "max_tokens": talk.max_tokens,
+        "stream": talk.stream,
+        **connection,
+        **more,
+    }
+    system = settings.find("system", talk.system)
+    if system is not None:
+        options["system"] = system
+    if tools or build is Agent:
+        options["tools"] = tools
+    agent = build(**options)
+    if practising:
+        terminal.note(PRACTICE)
+    return agent, practising
+
+
 @asynccontextmanager
 async def opened(
     talk: Talk,
@@ -151,38 +201,9 @@ async def opened(
 ) -> AsyncIterator[Session]:
     """An agent by the options, its journal, and the conversation that they name.
 
-    `build` makes the agent of `Agent`'s keywords; `practice` has the practice model answer unless a model or an
-    endpoint is named. `must_exist` refuses an id that the journal doesn't have.
+    `build` and `practice` are as above; `must_exist` refuses an id that the journal doesn't have.
     """
-    settings = Settings()
-    tools = load_tools(talk.tools or _listed(settings.find("tools")))
-    choice = str(settings.find("tool_choice", talk.tool_choice) or "auto")
-    base_url = endpoint(talk.base_url)
-    limits = Limits(
-        requests=settings.find("max_requests", talk.max_requests) or Limits().requests,
-        usd=settings.find("budget", talk.budget),
-    )
-    named = talk.model is not None or talk.base_url is not None
-    practising = (practice and not named) or (base_url is None and not has_credentials())
-    connection: dict[str, Any] = {"client": practice_api()} if practising else {"base_url": base_url}
-    if base_url is not None and base_url != _OFFICIAL and not practising and not has_credentials():
-        connection["api_key"] = "none"  # a placeholder: local servers want the header, not its value
-    options: dict[str, Any] = {
-        "model": talk.model,
-        "tool_choice": choice,
-        "limits": limits,
-        "max_tokens": talk.max_tokens,
-        "stream": talk.stream,
-        **connection,
-    }
-    system = settings.find("system", talk.system)
-    if system is not None:
-        options["system"] = system
-    if tools or build is Agent:
-        options["tools"] = tools
-    agent = build(**options)
-    if practising:
-        terminal.note(PRACTICE)
+    agent, practising = build_agent(talk, terminal, build=build, practice=practice)
     async with agent.open(journal_url(talk.journal)) as keeper:
         name = await _which(talk, keeper, principal, terminal, must_exist=must_exist)
         conversation = await keeper.conversation(name, principal=principal)
@@ -192,11 +213,15 @@ async def opened(
             conversation=conversation,
             principal=principal,
             practice=practising,
-            forced=choice if choice not in ("auto", "none") else None,
+            forced=choice if (choice := _choice(talk)) not in ("auto", "none") else None,
             tools=agent.tools.tools,
             make_filter=make_filter,
             journal=talk.journal,
         )
+
+
+def _choice(talk: Talk) -> str:
+    return str(Settings().find("tool_choice", talk.tool_choice) or "auto")
 
 
 async def _which(

@@ -27,6 +27,7 @@ COMMANDS: dict[str, str] = {
     "doctor": "checking",
     "models": "checking",
     "simulate": "simulating",
+    "worker": "working",
 }
 """Command -> the module of `turnkeeper.cli.commands` that has it."""
 

@@ -9,7 +9,16 @@ from typing import Any, TypeVar
 
 import click
 
-__all__ = ("FORMATS", "Talk", "color_option", "database_option", "format_option", "journal_option", "talking")
+__all__ = (
+    "FORMATS",
+    "Talk",
+    "color_option",
+    "database_option",
+    "format_option",
+    "journal_option",
+    "serving",
+    "talking",
+)
 
 FORMATS = ("text", "json", "stream-json")
 
@@ -82,7 +91,7 @@ def format_option(*formats: str) -> Callable[[F], F]:
     )
 
 
-_TALKING: tuple[Callable[[Any], Any], ...] = (
+_AGENT: tuple[Callable[[Any], Any], ...] = (
     click.option("-m", "--model", metavar="ID", help="The model. [ANTHROPIC_MODEL; `turnkeeper models` lists them]"),
     click.option(
         "--base-url",
@@ -104,16 +113,19 @@ _TALKING: tuple[Callable[[Any], Any], ...] = (
         metavar="auto|any|none|NAME",
         help="Whether the model may, must or must not use a tool, or which one it must use first. [default: auto]",
     ),
+)
+_WHICH: tuple[Callable[[Any], Any], ...] = (
     click.option("-c", "--continue", "go_on", is_flag=True, help="Go on with the last conversation."),
     click.option("--conversation", metavar="ID", help="Go on with this conversation; a new one if there is none."),
-    journal_option,
+)
+_LIMITS: tuple[Callable[[Any], Any], ...] = (
     click.option("--max-requests", type=click.IntRange(min=1), metavar="N", help="Requests that a turn may use."),
     click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="Tokens that one reply may have."),
     click.option("--budget", type=_Money(), metavar="USD", help="What a turn may cost; needs a model with a price."),
     click.option("--no-stream", "stream", flag_value=False, default=True, help="Ask for each reply as a whole."),
-    format_option(*FORMATS),
-    color_option,
 )
+_SERVING = (*_AGENT, journal_option, *_LIMITS)
+_TALKING = (*_AGENT, *_WHICH, journal_option, *_LIMITS, format_option(*FORMATS), color_option)
 
 database_option = click.option(
     "--database",
@@ -121,6 +133,13 @@ database_option = click.option(
     help="The desk's records: sqlite:///FILE or postgresql://USER@HOST/NAME."
     " [TURNKEEPER_DESK; default: a file in your data folder]",
 )
+
+
+def serving(function: F) -> F:
+    """The options of a command that drives conversations but has none of its own; the same way."""
+    for option in reversed(_SERVING):
+        function = option(function)
+    return function
 
 
 def talking(function: F) -> F:

@@ -24,7 +24,7 @@ from turnkeeper.errors import APIError, ConfigurationError, InputError, Turnkeep
 if TYPE_CHECKING:
     from io import TextIOWrapper
 
-__all__ = ("CommandError", "debugging", "exit_for", "line_for", "logged", "report", "without_secrets")
+__all__ = ("CommandError", "debugging", "exit_for", "line_for", "logged", "report", "told", "without_secrets")
 
 LONGEST_LINE = 1_500
 _SECRETS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
@@ -151,6 +151,22 @@ def logged() -> Iterator[None]:
         logging.captureWarnings(capture=False)
         root.removeHandler(handler)
         handler.close()
+
+
+@contextlib.contextmanager
+def told() -> Iterator[None]:
+    """While a server runs, what it logs as a warning or worse goes to stderr too: that is where its keeper looks."""
+    if debugging():  # all of it goes there
+        yield
+        return
+    handler = logging.StreamHandler()
+    handler.setLevel(logging.WARNING)
+    handler.setFormatter(_Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.getLogger().addHandler(handler)
+    try:
+        yield
+    finally:
+        logging.getLogger().removeHandler(handler)
 
 
 class _Formatter(logging.Formatter):
