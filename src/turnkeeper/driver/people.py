@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from turnkeeper.core.approvals import conversation_of, denied_text, digest_of, expired_text, with_note
@@ -13,13 +11,21 @@ from turnkeeper.core.events import (
     ApprovalDecided,
     ApprovalRequested,
     CallResolved,
-    CallStarted,
     Event,
     TurnWoken,
 )
 from turnkeeper.core.machine import Phase
 from turnkeeper.driver.leasing import held, new_holder
 from turnkeeper.driver.recorder import Recorder
+from turnkeeper.driver.waiting import (
+    Approval,
+    UnknownOutcome,
+    approval_of,
+    as_dict,
+    is_same,
+    may_decide,
+    unknown_of,
+)
 from turnkeeper.errors import (
     ApprovalDecidedError,
     ApprovalExpiredError,
@@ -31,48 +37,17 @@ from turnkeeper.errors import (
 from turnkeeper.journal.port import Journal
 from turnkeeper.tools import Registry, check_arguments, render_result
 from turnkeeper.types import Block, Principal
-from turnkeeper.wire.json import decode, encode
+from turnkeeper.wire.json import encode
 
 __all__ = ("Approval", "Approvals", "Outcomes", "UnknownOutcome", "expire", "may_decide", "overdue")
 
-MayDecide = Callable[[Principal, "Approval"], bool]
+MayDecide = Callable[[Principal, Approval], bool]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Approval:
-    """A call that waits for a decision. `input` is what the model gave; times are seconds since 1970."""
-
-    id: str
-    conversation_id: str
-    call_id: str
-    tool: str
-    input: Any
-    digest: str
-    policy: str
-    requested_at: float
-    expires_at: float
-    requester: Principal | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnknownOutcome:
-    """A call that was under way when its program stopped. `started_at` in seconds since 1970."""
-
-    conversation_id: str
-    call_id: str
-    tool: str
-    key: str
-    started_at: float
-
-
-def may_decide(who: Principal, approval: Approval) -> bool:
-    """The rule where an agent brings none: staff decides."""
-    del approval
-    return who.kind == "staff"
-
-
-class _Desk:
-    """What approvals and outcomes share: finding a parked conversation, and adding a decision under the lease."""
+class _Decisions:
+    """What approvals and outcomes share: finding a parked conversation, who may decide, adding a decision under the
+    lease.
+    """
 
     def __init__(self, journal: Journal, registry: Registry, allowed: MayDecide, clock: Callable[[], float]) -> None:
         self._journal = journal
@@ -95,6 +70,13 @@ class _Desk:
             if recorder.state.phase is Phase.PARKED:
                 found.append((name, recorder, recorder.turn_events))
         return found
+
+    def _check(self, by: Principal, approval: Approval, to_do: str) -> None:
+        """ApprovalRefusedError if `by` asked for the call, or has no right to decide on it."""
+        if approval.requester is not None and is_same(by, approval.requester):
+            raise ApprovalRefusedError(f"{by.kind} {by.id!r} asked for this call and can't {to_do}")
+        if not self._allowed(by, approval):
+            raise ApprovalRefusedError(f"{by.kind} {by.id!r} may not decide on {approval.tool}")
 
     async def _decide(self, conversation_id: str, decide: Callable[[Recorder], Event]) -> None:
         recorder = Recorder(self._journal, conversation_id)
@@ -139,7 +121,7 @@ def expire(recorder: Recorder, now: float) -> None:
             )
 
 
-class Approvals(_Desk):
+class Approvals(_Decisions):
     """`keeper.approvals`: list what waits, decide. A decision is written down; the turn then goes on with `resume`."""
 
     async def list(self, conversation_id: str | None = None, *, limit: int = 200, offset: int = 0) -> list[Approval]:
@@ -149,7 +131,7 @@ class Approvals(_Desk):
         """
         now = self._now()
         return [
-            _approval(name, event)
+            approval_of(name, event)
             for name, recorder, events in await self._parked(conversation_id, limit, offset)
             for event in events
             if isinstance(event, ApprovalRequested)
@@ -186,10 +168,15 @@ class Approvals(_Desk):
         return await self._settle(approval_id, by, "edited", reason=reason, given=encode(input))
 
     async def _find(self, approval_id: str) -> tuple[Approval, str]:
-        for name, recorder, events in await self._parked(conversation_of(approval_id)):
+        name = conversation_of(approval_id)
+        try:
+            parked = await self._parked(name) if name else []
+        except InputError:  # no conversation can have that id
+            parked = []
+        for name, recorder, events in parked:
             for event in events:
                 if isinstance(event, ApprovalRequested) and event.approval_id == approval_id:
-                    approval = _approval(name, event)
+                    approval = approval_of(name, event)
                     self._open(recorder, approval)
                     return approval, name
         raise UnknownApprovalError(f"no approval {approval_id!r} waits in this journal")
@@ -207,11 +194,7 @@ class Approvals(_Desk):
         approval, name = await self._find(approval_id)
         if digest is not None and digest != approval.digest:
             raise ApprovalRefusedError(f"the digest is not that of approval {approval_id}; look at the arguments again")
-        asked = approval.requester
-        if asked is not None and (asked.kind, asked.id) == (by.kind, by.id):
-            raise ApprovalRefusedError(f"{by.kind} {by.id!r} asked for this call and can't approve it")
-        if not self._allowed(by, approval):
-            raise ApprovalRefusedError(f"{by.kind} {by.id!r} may not decide on {approval.tool}")
+        self._check(by, approval, "approve it")
 
         def decide(recorder: Recorder) -> Event:
             self._open(recorder, approval)
@@ -223,7 +206,7 @@ class Approvals(_Desk):
                 approval_id=approval_id,
                 call_id=approval.call_id,
                 decision=decision,
-                by={"kind": by.kind, "id": by.id, "level": by.level},
+                by=as_dict(by),
                 reason=reason,
                 digest=None if decision == "denied" else kept,
                 input=given,
@@ -242,7 +225,7 @@ class Approvals(_Desk):
             raise ApprovalExpiredError(f"approval {approval.id} has expired; the call counts as denied")
 
 
-class Outcomes(_Desk):
+class Outcomes(_Decisions):
     """`keeper.outcomes`: calls whose outcome is unknown; a person looks and says."""
 
     async def list(
@@ -253,8 +236,8 @@ class Outcomes(_Desk):
         `limit` and `offset` count waiting conversations.
         """
         return [
-            _unknown(name, events, call)
-            for name, recorder, events in await self._parked(conversation_id, limit, offset)
+            unknown_of(name, recorder, call)
+            for name, recorder, _ in await self._parked(conversation_id, limit, offset)
             for call in (recorder.state.turn.calls if recorder.state.turn is not None else ())
             if call.state is CallState.OUTCOME_UNKNOWN
         ]
@@ -262,12 +245,16 @@ class Outcomes(_Desk):
     async def happened(
         self, conversation_id: str, call_id: str, *, by: Principal, result: Any = "done", reason: str = ""
     ) -> None:
-        """The effect happened: `result` (any value that a tool may return) becomes the call's result."""
+        """The effect happened: `result` (any value that a tool may return) becomes the call's result.
+
+        ApprovalRefusedError for a principal without the right, or the one for whom the call ran; InputError if the
+        outcome is not asked for. Nothing changes then.
+        """
         content = render_result(result, limit=100_000)
         await self._resolve(conversation_id, call_id, by, happened=True, content=content, reason=reason)
 
     async def did_not_happen(self, conversation_id: str, call_id: str, *, by: Principal, reason: str = "") -> None:
-        """The effect did not happen: the call runs when the turn goes on."""
+        """The effect did not happen: the call runs when the turn goes on. Errors as for `happened`."""
         await self._resolve(conversation_id, call_id, by, happened=False, content=None, reason=reason)
 
     async def _resolve(
@@ -287,8 +274,7 @@ class Outcomes(_Desk):
                 raise InputError(
                     f"the outcome of call {call_id!r} in conversation {conversation_id!r} is not asked for"
                 )
-            if not self._allowed(by, _as_approval(conversation_id, recorder.turn_events, call)):
-                raise ApprovalRefusedError(f"{by.kind} {by.id!r} may not decide on {call.name}")
+            self._check(by, unknown_of(conversation_id, recorder, call).as_approval(), "say what became of it")
             said = content
             if said is not None and call.edited_input is not None:
                 said = with_note(call.edited_input, said)
@@ -296,7 +282,7 @@ class Outcomes(_Desk):
                 at=self._now(),
                 call_id=call_id,
                 happened=happened,
-                by={"kind": by.kind, "id": by.id, "level": by.level},
+                by=as_dict(by),
                 content=None if said is None else encode(said),
                 reason=reason,
             )
@@ -308,42 +294,3 @@ def _call(recorder: Recorder, call_id: str) -> Call:
     turn = recorder.state.turn
     assert turn is not None
     return next(call for call in turn.calls if call.id == call_id)
-
-
-def _approval(conversation_id: str, event: ApprovalRequested) -> Approval:
-    return Approval(
-        id=event.approval_id,
-        conversation_id=conversation_id,
-        call_id=event.call_id,
-        tool=event.tool,
-        input=decode(event.input),
-        digest=event.digest,
-        policy=event.policy,
-        requested_at=event.at,
-        expires_at=event.expires_at,
-        requester=Principal(**event.requester) if event.requester else None,
-    )
-
-
-def _unknown(conversation_id: str, events: list[Event], call: Call) -> UnknownOutcome:
-    started = next(e for e in reversed(events) if isinstance(e, CallStarted) and e.call_id == call.id)
-    return UnknownOutcome(
-        conversation_id=conversation_id, call_id=call.id, tool=call.name, key=started.key, started_at=started.at
-    )
-
-
-def _as_approval(conversation_id: str, events: list[Event], call: Call) -> Approval:
-    """An unknown outcome in the form that the rule on who may decide is asked with."""
-    unknown = _unknown(conversation_id, events, call)
-    return Approval(
-        id="",
-        conversation_id=conversation_id,
-        call_id=call.id,
-        tool=call.name,
-        input=None,
-        digest="",
-        policy="outcome unknown",
-        requested_at=unknown.started_at,
-        expires_at=math.inf,
-        requester=None,
-    )
