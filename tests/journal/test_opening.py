@@ -110,6 +110,32 @@ async def test_what_is_no_url_of_a_journal_is_refused_with_a_hint(tmp_path: Path
     assert listed(tmp_path) == []
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "sqlite:///{tmp}/a/conversations-\udcff.db",
+        "sqlite:///~/\udce4.db",
+        "sqlite:///file:{tmp}/\udcff.db?uri=true",
+        "postgresql+psycopg://u:geheim@localhost/\udcff",
+        "conversations-\udcff.db",
+    ],
+)
+async def test_bytes_that_are_no_text_are_refused_and_nothing_is_made(tmp_path: Path, url: str) -> None:
+    """Such a URL comes from a command line: https://docs.python.org/3/glossary.html#term-filesystem-encoding"""
+    with pytest.raises(JournalURLError) as refused:
+        await open_journal(url.format(tmp=tmp_path))
+    assert str(refused.value).isprintable()
+    assert "geheim" not in str(refused.value)
+    assert listed(tmp_path) == []
+
+
+async def test_a_home_folder_whose_name_is_no_text_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", f"{tmp_path}/\udcff")
+    with pytest.raises(JournalURLError, match="URL holds bytes that are no UTF-8 text"):
+        await open_journal("sqlite:///~/in/home.db")
+    assert listed(tmp_path) == []
+
+
 @pytest.mark.parametrize("seconds", ["0", "-5", "inf", "nan", "1e300", "0.5"])
 async def test_any_number_of_seconds_is_a_timeout(tmp_path: Path, opened: Open, seconds: str) -> None:
     journal = await opened(f"sqlite:///{tmp_path}/journal.db?timeout={seconds}")

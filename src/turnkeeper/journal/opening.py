@@ -23,8 +23,9 @@ async def open_journal(url: str) -> Journal:
     if url == "memory:":
         return MemoryJournal()
     if "://" not in url:
-        # what was meant for a server may hold a password, and is not repeated
-        meant = f" Did you mean sqlite:///{url}?" if url and ":" not in url and "@" not in url else ""
+        # what was meant for a server may hold a password, and is not repeated; nor is what can't be printed
+        is_path = url.isprintable() and ":" not in url and "@" not in url
+        meant = f" Did you mean sqlite:///{url}?" if url and is_path else ""
         raise JournalURLError(
             "A journal has a URL: sqlite:///turnkeeper.db for a file, postgresql+psycopg://user@host/name for a "
             f"server, memory: to keep nothing.{meant}"

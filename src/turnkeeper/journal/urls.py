@@ -42,6 +42,7 @@ def prepared(text: str) -> sa.URL:
     Raises JournalURLError, and for a file NotAJournalError, JournalReadOnlyError, JournalStorageError; none of them
     repeats a password.
     """
+    _check_text(text)
     try:
         url = sa.make_url(text)
     except (sa.exc.ArgumentError, ValueError):
@@ -51,6 +52,16 @@ def prepared(text: str) -> sa.URL:
     if url.drivername in ("sqlite", "sqlite+pysqlite"):
         return _file(url)
     raise JournalURLError(f"A journal can't be kept in {url.drivername}. {_EXAMPLES}")
+
+
+def _check_text(text: str) -> None:
+    """Refuse bytes that are no UTF-8, as a command line or a home folder may hold: databases can't be told them."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise JournalURLError(
+            f"The journal's URL holds bytes that are no UTF-8 text (character {error.start + 1}). Name another place."
+        ) from None
 
 
 def patience_of(url: sa.URL) -> float:
@@ -80,6 +91,7 @@ def _file(url: sa.URL) -> sa.URL:
     patience_of(url)
     try:
         path = Path(url.database).expanduser()
+        _check_text(str(path))
         path.parent.mkdir(parents=True, exist_ok=True)
         # personal data: readable for its owner only (SQLite gives its -wal and -shm files the same mode)
         os.close(os.open(path, os.O_RDONLY | os.O_CREAT, 0o600))
