@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from typing import Any, Literal, TypeAlias
 
@@ -65,7 +65,12 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens as the API counts them. `input_tokens` excludes what was read from or written to the cache."""
+    """Tokens that are billed, as the API counts them.
+
+    `input_tokens` excludes what was read from or written to the cache. What the API charges besides tokens (its own
+    tools, by the use) is not counted here and is in no price of the catalogue; the journal keeps each reply's whole
+    `usage` object.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -89,16 +94,32 @@ class Usage:
 
     @classmethod
     def of(cls, usage: Mapping[str, Any] | None) -> Usage:
-        """Read one reply's `usage` object; absent or null counts are 0 (compatible endpoints leave them out)."""
-        usage = usage or {}
-        written = usage.get("cache_creation_input_tokens") or 0
-        by_ttl = usage.get("cache_creation") or {}
-        hour = by_ttl.get("ephemeral_1h_input_tokens") or 0
-        return cls(
-            input_tokens=usage.get("input_tokens") or 0,
-            output_tokens=usage.get("output_tokens") or 0,
-            cache_read_input_tokens=usage.get("cache_read_input_tokens") or 0,
-            cache_write_5m_input_tokens=max(written - hour, 0),
-            cache_write_1h_input_tokens=hour,
-            requests=1,
-        )
+        """Read one reply's `usage` object. What is absent or no count is 0 (compatible endpoints send anything).
+
+        Where the reply took several steps (`iterations`: a compaction, a fallback to another model), they are summed,
+        since the counts beside them leave some of those out (platform docs, build-with-claude/compaction).
+        """
+        beside = _counts(usage)
+        steps = usage.get("iterations") if isinstance(usage, Mapping) else None
+        summed = sum((_counts(step) for step in steps), cls()) if isinstance(steps, list) else cls()
+        billed = max(beside, summed, key=lambda counts: counts.total_tokens)
+        return replace(billed, requests=1)
+
+
+def _counts(usage: Any) -> Usage:
+    hour = _count(usage, "cache_creation", "ephemeral_1h_input_tokens")
+    minutes = _count(usage, "cache_creation", "ephemeral_5m_input_tokens")
+    return Usage(
+        input_tokens=_count(usage, "input_tokens"),
+        output_tokens=_count(usage, "output_tokens"),
+        cache_read_input_tokens=_count(usage, "cache_read_input_tokens"),
+        cache_write_5m_input_tokens=max(_count(usage, "cache_creation_input_tokens") - hour, minutes),
+        cache_write_1h_input_tokens=hour,
+    )
+
+
+def _count(usage: Any, *path: str) -> int:
+    for key in path:
+        usage = usage.get(key) if isinstance(usage, Mapping) else None
+    is_count = isinstance(usage, int) and not isinstance(usage, bool) and 0 <= usage < 2**53
+    return usage if is_count else 0
