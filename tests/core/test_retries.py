@@ -27,6 +27,16 @@ from turnkeeper.core.retries import RetryPolicy, is_retryable, wait_before_retry
         ("unknown_error", 408, True),
         ("unknown_error", 418, False),
         ("something_new", 400, False),
+        ("unavailable_error", 503, True),
+        ("InternalServerError", 500, True),
+        ("throttling_error", 429, True),
+        ("conflict_error", 409, True),
+        ("something_new", 520, True),
+        ("something_new", 200, True),
+        ("something_new", None, False),
+        ("client_error", None, False),
+        ("invalid_request_error", 500, False),
+        ("authentication_error", 200, False),
     ],
 )
 def test_only_what_may_succeed_later_is_retried(kind: str, status: int | None, retryable: bool) -> None:

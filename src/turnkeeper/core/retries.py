@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ("RETRYABLE_KINDS", "RETRYABLE_STATUSES", "RetryPolicy", "is_retryable", "wait_before_retry")
+__all__ = ("RetryPolicy", "is_retryable", "wait_before_retry")
 
-RETRYABLE_KINDS = frozenset(
+_RETRYABLE = frozenset(
     {
         "api_error",
         "connection_error",
@@ -21,8 +21,18 @@ RETRYABLE_KINDS = frozenset(
         "timeout_error",
     }
 )
-RETRYABLE_STATUSES = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
-NEVER = frozenset({"enforced_spend_limit_reached"})
+_FINAL = frozenset(
+    {
+        "authentication_error",
+        "billing_error",
+        "invalid_request_error",
+        "not_found_error",
+        "permission_error",
+        "request_too_large",
+    }
+)
+"""The API's own kinds that say that the request, the account or the key has to change first."""
+_NEVER = "enforced_spend_limit_reached"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,14 +49,18 @@ class RetryPolicy:
 
 
 def is_retryable(kind: str, status: int | None, *, error_code: str | None = None, told: str | None = None) -> bool:
-    """Whether the same request may succeed later. `told` is the `x-should-retry` header, which decides where given."""
-    if error_code in NEVER:
+    """Whether the same request may succeed later. `told` is the `x-should-retry` header, which decides where given.
+
+    Kinds of other endpoints say nothing here: their status decides. In a stream that began well (200) an unknown kind
+    counts as a failure on the way, since the request itself had been accepted.
+    """
+    if error_code == _NEVER:
         return False
     if told in ("true", "false"):
         return told == "true"
-    if kind in RETRYABLE_KINDS:
-        return True
-    return kind in ("unknown_error", "") and status in RETRYABLE_STATUSES
+    if kind in _RETRYABLE or kind in _FINAL:
+        return kind in _RETRYABLE
+    return status is not None and (status in (200, 408, 409, 429) or status >= 500)
 
 
 def wait_before_retry(
