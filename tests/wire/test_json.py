@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnkeeper.wire.json import decode, encode, fold_surrogates, raw_elements, raw_members, sendable
+from turnkeeper.wire.json import (
+    NestedTooDeepError,
+    decode,
+    encode,
+    fold_surrogates,
+    raw_elements,
+    raw_members,
+    sendable,
+)
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20)
@@ -27,6 +35,37 @@ def test_a_lone_surrogate_becomes_the_replacement_character_and_a_pair_is_joined
 def test_nan_is_refused() -> None:
     with pytest.raises(ValueError, match="Out of range float"):
         encode(float("nan"))
+
+
+@pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity", '{"score": NaN}', "[1e999]", "-1e400", "9" * 5_000])
+def test_what_could_not_be_written_down_again_is_not_read(text: str) -> None:
+    for read in (decode, lambda one: raw_elements(f"[{one}]"), lambda one: raw_members(f'{{"a":{one}}}')):
+        with pytest.raises(ValueError, match=r"is not JSON|too large|Exceeds the limit"):
+            read(text)
+
+
+def test_numbers_within_reach_are_read_as_ever() -> None:
+    assert decode("[1.50, -0.0, 1e308, 1e-999, 12345678901234567890]") == [1.5, 0.0, 1e308, 0.0, 12345678901234567890]
+
+
+def nested(levels: int) -> str:
+    return '{"a":[' * (levels // 2) + "[" * (levels % 2) + "]" * (levels % 2) + "]}" * (levels // 2)
+
+
+@pytest.mark.parametrize("levels", [1, 2, 7, 8])
+def test_nesting_is_counted_in_levels(levels: int) -> None:
+    text = nested(levels)
+    assert decode(text, most_nested=levels) == decode(text)
+    with pytest.raises(NestedTooDeepError):
+        decode(text, most_nested=levels - 1)
+    assert decode("[[],[],{},[]]", most_nested=2) == [[], [], {}, []]
+
+
+def test_nesting_beyond_what_python_reads_is_a_value_error() -> None:
+    deep = nested(5_000)
+    for read in (decode, lambda text: raw_elements(f"[{text}]"), raw_members):
+        with pytest.raises(NestedTooDeepError):
+            read(deep)
 
 
 def test_raw_elements_are_the_very_text_of_each_element() -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import time
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from turnkeeper.wire import sse
+from turnkeeper.wire.received import MalformedReplyError
 from turnkeeper.wire.sse import Decoder, ServerEvent
 
 STREAM = (
@@ -46,3 +50,30 @@ def test_an_event_without_its_empty_line_was_cut_and_is_not_given() -> None:
 
 def test_bytes_that_are_no_text_become_the_replacement_character() -> None:
     assert Decoder().feed(b"data: \xff\n\n") == [ServerEvent("message", "\ufffd")]
+
+
+@pytest.mark.parametrize("mark", [b"\n\n", b"\r\r", b"\r\n\r\n"])
+def test_the_last_event_is_given_as_soon_as_its_empty_line_is_there(mark: bytes) -> None:
+    decoder = Decoder()
+    assert decoder.feed(b"data: 1" + mark) == [ServerEvent("message", "1")]
+    assert decoder.feed(b"") == []
+    assert decoder.feed(b"data: 2" + mark) == [ServerEvent("message", "2")]
+
+
+def test_a_large_event_in_small_pieces_takes_time_in_proportion() -> None:
+    size, piece = 4 * 2**20, 1_024
+    data = b"data: " + b"a" * size + b"\r\n\r\n"
+    decoder = Decoder()
+    began = time.perf_counter()
+    found = [event for at in range(0, len(data), piece) for event in decoder.feed(data[at : at + piece])]
+    assert [len(event.data) for event in found] == [size]
+    assert time.perf_counter() - began < 3  # a few hundredths; with a copy per piece it took many times this
+
+
+def test_an_event_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sse, "LARGEST_EVENT", 100)
+    decoder = Decoder()
+    assert decoder.feed(b"data: 1\n\n" * 50) == [ServerEvent("message", "1")] * 50
+    assert decoder.feed(b"x" * 100) == []
+    with pytest.raises(MalformedReplyError, match="larger than 100 bytes"):
+        decoder.feed(b"x")

@@ -6,8 +6,8 @@ try, so the SDK's own are switched off. Loading this module loads the SDK.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,11 +16,14 @@ import httpx2
 
 from turnkeeper.client.failures import failure_from
 from turnkeeper.errors import ConfigurationError
+from turnkeeper.wire.frames import CONTENT_TYPE
 from turnkeeper.wire.json import decode
 
-__all__ = ("APIClient", "RawAnswer")
+__all__ = ("APIClient", "RawAnswer", "RawStream")
 
 _PATH = "/v1/messages"
+_TAKE_OBJECTS = (anthropic.AsyncAnthropicBedrock, anthropic.AsyncAnthropicVertex)
+"""Clients that build the address from the body, and so need it as an object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +34,27 @@ class RawAnswer:
     request_id: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class RawStream:
+    """A streamed answer. `chunks` raises APIError when the connection breaks; `framed`: it is no text but Amazon's
+    binary event stream.
+    """
+
+    chunks: AsyncGenerator[bytes, None]
+    request_id: str | None
+    framed: bool
+
+
 class APIClient:
     """One SDK client, used for `POST /v1/messages`.
 
     `sdk` is an `anthropic.AsyncAnthropic` or another of the SDK's asynchronous clients (Bedrock, Vertex, Foundry).
+    Raises ConfigurationError for what is no asynchronous client.
     """
 
     def __init__(self, sdk: Any, *, headers: Mapping[str, str] | None = None, timeout: float | None = None) -> None:
-        if not hasattr(sdk, "post") or isinstance(sdk, anthropic.Anthropic):
+        synchronous = hasattr(sdk, "__enter__") and not hasattr(sdk, "__aenter__")
+        if not hasattr(sdk, "post") or synchronous:
             raise ConfigurationError(
                 f"client must be an asynchronous client such as anthropic.AsyncAnthropic(), not {type(sdk).__name__}"
             )
@@ -48,8 +64,7 @@ class APIClient:
             self._options["headers"] = dict(headers)
         if timeout is not None:
             self._options["timeout"] = httpx2.Timeout(timeout, connect=5.0)
-        # The platforms' clients read the body to build the address, so they need it as an object.
-        self._as_object = type(sdk).__module__.startswith("anthropic.lib.")
+        self._as_object = isinstance(sdk, _TAKE_OBJECTS)
 
     @classmethod
     def connect(
@@ -82,21 +97,16 @@ class APIClient:
 
     async def send(self, body: bytes) -> RawAnswer:
         """One request, answered whole. Raises APIError."""
-        try:
+        with _translated():
             response = await self._sdk.post(
                 _PATH, cast_to=httpx2.Response, options=self._options, **self._payload(body)
             )
-        except Exception as error:
-            raise (failure_from(error) or error) from error
         return RawAnswer(response.content, response.headers.get("request-id"))
 
     @asynccontextmanager
-    async def stream(self, body: bytes) -> AsyncIterator[tuple[AsyncIterator[bytes], str | None]]:
-        """One request, answered as a stream: `async with client.stream(body) as (chunks, request_id)`.
-
-        Raises APIError, also from `chunks` when the connection breaks.
-        """
-        try:
+    async def stream(self, body: bytes) -> AsyncIterator[RawStream]:
+        """One request, answered as a stream: `async with client.stream(body) as answer`. Raises APIError."""
+        with _translated():
             response = await self._sdk.post(
                 _PATH,
                 cast_to=httpx2.Response,
@@ -105,10 +115,9 @@ class APIClient:
                 stream_cls=anthropic.AsyncStream[Any],
                 **self._payload(body),
             )
-        except Exception as error:
-            raise (failure_from(error) or error) from error
+        framed = response.headers.get("content-type", "").startswith(CONTENT_TYPE)
         try:
-            yield _chunks(response), response.headers.get("request-id")
+            yield RawStream(_chunks(response), response.headers.get("request-id"), framed)
         finally:
             await response.aclose()
 
@@ -117,9 +126,18 @@ class APIClient:
         await self._sdk.close()
 
 
-async def _chunks(response: httpx2.Response) -> AsyncIterator[bytes]:
-    try:
+async def _chunks(response: httpx2.Response) -> AsyncGenerator[bytes, None]:
+    with _translated():
         async for chunk in response.aiter_bytes():
             yield chunk
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
     except Exception as error:
-        raise (failure_from(error) or error) from error
+        failure = failure_from(error)
+        if failure is None:
+            raise
+        raise failure from error

@@ -22,13 +22,13 @@ def failure_from(error: Exception) -> APIError | None:
     """The APIError for an exception of one request, None for one that isn't about the API.
 
     The message is the server's own where the envelope has one. An answer to a bad key may repeat the key: the text of
-    a 401 is not passed on.
+    a 401 is not passed on. A TimeoutError may come from any part of a client, such as what fetches its credentials.
     """
     if isinstance(error, anthropic.APIStatusError):
         return _from_status(error)
-    if isinstance(error, anthropic.APITimeoutError | httpx2.TimeoutException):
+    if isinstance(error, anthropic.APITimeoutError | httpx2.TimeoutException | TimeoutError):
         return APIError("the request timed out", kind="timeout_error", retryable=True)
-    if isinstance(error, anthropic.APIConnectionError | httpx2.TransportError):
+    if isinstance(error, anthropic.APIConnectionError | httpx2.RequestError):
         cause = error.__cause__ or error
         text = f"the connection to the API failed ({type(cause).__name__})"
         return APIError(text, kind="connection_error", retryable=True)
@@ -39,31 +39,49 @@ def failure_from(error: Exception) -> APIError | None:
 
 def _from_status(error: anthropic.APIStatusError) -> APIError:
     headers = error.response.headers
-    kind = error.type or _kind_for(error.status_code)
-    details = error.body.get("error", {}).get("details") if isinstance(error.body, Mapping) else None
+    envelope = _envelope(error.body)
+    kind = _type(envelope) or _kind_for(error.status_code)
+    details = _details(envelope)
     return APIError(
-        _text(error),
+        _text(error.status_code, error.body),
         kind=kind,
         status=error.status_code,
-        retryable=is_retryable(
-            kind, error.status_code, error_code=error.error_code, told=headers.get("x-should-retry")
-        ),
+        retryable=is_retryable(kind, error.status_code, error_code=_code(details), told=headers.get("x-should-retry")),
         retry_after=_retry_after(headers),
         request_id=error.request_id,
-        details=dict(details) if isinstance(details, Mapping) else None,
+        details=details,
     )
 
 
-def _text(error: anthropic.APIStatusError) -> str:
-    if error.status_code == 401:
+def _envelope(body: object) -> Mapping[str, Any]:
+    """The error object of an answer; endpoints that only imitate the API may send anything in its place."""
+    inner = body.get("error") if isinstance(body, Mapping) else None
+    return inner if isinstance(inner, Mapping) else {}
+
+
+def _type(envelope: Mapping[str, Any]) -> str | None:
+    found = envelope.get("type")
+    return found if isinstance(found, str) and found else None
+
+
+def _details(envelope: Mapping[str, Any]) -> dict[str, Any] | None:
+    found = envelope.get("details")
+    return dict(found) if isinstance(found, Mapping) else None
+
+
+def _code(details: Mapping[str, Any] | None) -> str | None:
+    found = details.get("error_code") if details else None
+    return found if isinstance(found, str) else None
+
+
+def _text(status: int, body: object) -> str:
+    if status == 401:
         return "the API refused the key (401); check ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN"
-    said = error.api_message
-    if not said and isinstance(error.body, Mapping):
-        inner = error.body.get("error")
-        said = inner.get("message") if isinstance(inner, Mapping) else inner if isinstance(inner, str) else None
-    if not said:
-        said = f"the endpoint answered {error.status_code} without an error message"
-    return str(said)[:_LONGEST_TEXT]
+    places = body if isinstance(body, Mapping) else {}
+    for said in (_envelope(body).get("message"), places.get("error"), places.get("message"), places.get("detail")):
+        if isinstance(said, str) and said:
+            return said[:_LONGEST_TEXT]
+    return f"the endpoint answered {status} without an error message"
 
 
 def _kind_for(status: int) -> str:
@@ -91,21 +109,23 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
         except (KeyError, ValueError):
             continue
     when = email.utils.parsedate_tz(headers.get("retry-after", ""))
-    return None if when is None else max(email.utils.mktime_tz(when) - time.time(), 0.0)
+    try:
+        return None if when is None else max(email.utils.mktime_tz(when) - time.time(), 0.0)
+    except (ValueError, OverflowError):
+        return None
 
 
 def failure_in_stream(data: Any, request_id: str | None) -> APIError:
     """An `event: error` inside a stream that began with 200; it is classified by its type, not by the status."""
-    body = data.get("error") if isinstance(data, Mapping) else None
-    body = body if isinstance(body, Mapping) else {}
-    kind = str(body.get("type") or "api_error")
-    details = body.get("details")
-    code = details.get("error_code") if isinstance(details, Mapping) else None
+    envelope = _envelope(data)
+    kind = _type(envelope) or "api_error"
+    details = _details(envelope)
+    said = envelope.get("message")
     return APIError(
-        str(body.get("message") or "the stream ended with an error event")[:_LONGEST_TEXT],
+        said[:_LONGEST_TEXT] if isinstance(said, str) and said else "the stream ended with an error event",
         kind=kind,
         status=200,
-        retryable=is_retryable(kind, 200, error_code=code),
+        retryable=is_retryable(kind, 200, error_code=_code(details)),
         request_id=request_id,
-        details=dict(details) if isinstance(details, Mapping) else None,
+        details=details,
     )

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import aclosing
-from typing import Any, cast
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing, suppress
+from typing import Any
 
-from turnkeeper.client.api import APIClient
+import anyio
+
+from turnkeeper.client.api import APIClient, RawStream
 from turnkeeper.client.failures import failure_in_stream
 from turnkeeper.errors import APIError
 from turnkeeper.updates import TextDelta, ThinkingDelta, Update
-from turnkeeper.wire.json import decode
-from turnkeeper.wire.reply import MalformedReplyError, WireReply, read_reply
-from turnkeeper.wire.sse import Decoder
-from turnkeeper.wire.stream import assemble
+from turnkeeper.wire.frames import FrameDecoder
+from turnkeeper.wire.json import MOST_NESTED, decode, fold_surrogates
+from turnkeeper.wire.received import MalformedReplyError
+from turnkeeper.wire.reply import WireReply, read_reply
+from turnkeeper.wire.sse import LARGEST_EVENT, Decoder, ServerEvent
+from turnkeeper.wire.stream import Assembly
 
 __all__ = ("BrokenReplyError", "ask")
 
 Emit = Callable[[Update], Awaitable[None]]
+
+_REST_SECONDS, _REST_BYTES = 0.25, 64 * 2**10
+"""How long and how much is read after `message_stop` to keep the connection, before it is closed instead."""
+_BLANK = b"\xef\xbb\xbf \t\r\n"
+"""What may stand before a body: a byte order mark, white space."""
 
 
 class BrokenReplyError(Exception):
@@ -35,94 +44,143 @@ async def ask(client: APIClient, body: bytes, *, stream: bool, lenient: bool, em
     `lenient` takes a stream that ended cleanly after its stop reason though without `message_stop`: some endpoints
     never send one, and asking again would not change that.
     """
+    request_id: str | None = None
     try:
         if stream:
             return await _streamed(client, body, lenient=lenient, emit=emit)
         answer = await client.send(body)
-        return read_reply(answer.body, request_id=answer.request_id)
+        request_id = answer.request_id
+        return read_reply(answer.body, request_id=request_id)
     except APIError as error:
         raise BrokenReplyError(error) from error
     except MalformedReplyError as error:
-        raise BrokenReplyError(_malformed(str(error))) from error
+        raise BrokenReplyError(_malformed(error, request_id)) from error
 
 
-def _malformed(text: str) -> APIError:
-    return APIError(f"the answer is not a message: {text}", kind="malformed_reply", status=200, retryable=True)
+def _malformed(error: MalformedReplyError, request_id: str | None) -> APIError:
+    text = f"the answer is not a message: {error}"
+    return APIError(text, kind="malformed_reply", status=200, retryable=True, request_id=request_id)
 
 
-def _cut(error: APIError, request_id: str | None) -> APIError:
-    """A connection that breaks once the reply has begun is a cut stream, whatever broke it."""
-    if error.kind not in ("connection_error", "timeout_error"):
-        return error
-    text = "the connection broke in the middle of the reply"
-    return APIError(text, kind="stream_cut", retryable=True, request_id=request_id)
+def _cut(text: str, request_id: str | None, *, status: int | None = None) -> APIError:
+    return APIError(text, kind="stream_cut", status=status, retryable=True, request_id=request_id)
 
 
 async def _streamed(client: APIClient, body: bytes, *, lenient: bool, emit: Emit | None) -> WireReply:
-    events: list[dict[str, Any]] = []
-    async with client.stream(body) as (chunks, request_id):
-        async with aclosing(cast("Any", chunks)) as reading:
-            try:
-                whole = await _read(reading, events, request_id, emit)
-            except APIError as error:
-                partial = assemble(events, request_id=request_id).reply if events else None
-                raise BrokenReplyError(_cut(error, request_id) if events else error, partial) from error
-        if whole is not None:
-            return read_reply(whole, request_id=request_id)
-    end = assemble(events, request_id=request_id)
-    if end.complete or (lenient and end.reply.stop_reason is not None):
-        return end.reply
-    text = "the stream ended before the reply was complete"
-    raise BrokenReplyError(
-        APIError(text, kind="stream_cut", status=200, retryable=True, request_id=request_id),
-        end.reply if events else None,
-    )
+    message = Assembly()
+    async with client.stream(body) as answer:
+        request_id = answer.request_id
+        try:
+            async with aclosing(answer.chunks):
+                whole = await _read(answer, message, emit)
+            if whole is not None:
+                return read_reply(whole, request_id=request_id)
+            if message.complete or (lenient and message.stop_reason is not None):
+                return message.reply(request_id=request_id)
+            failure = _cut("the stream ended before the reply was complete", request_id, status=200)
+            raise failure
+        except MalformedReplyError as error:
+            raise BrokenReplyError(_malformed(error, request_id), _partial(message, request_id)) from error
+        except APIError as error:
+            failure = error
+            if message.begun and error.kind in ("connection_error", "timeout_error"):
+                # A connection that breaks once the reply has begun is a cut stream, whatever broke it.
+                failure = _cut("the connection broke in the middle of the reply", request_id)
+            raise BrokenReplyError(failure, _partial(message, request_id)) from error
 
 
-async def _read(
-    chunks: AsyncIterator[bytes], events: list[dict[str, Any]], request_id: str | None, emit: Emit | None
-) -> bytes | None:
-    """Collect the events up to `message_stop`. An endpoint that answers JSON instead of a stream: its whole body."""
-    decoder = Decoder()
-    body = b""
-    plain: bool | None = None
-    async for chunk in chunks:
-        if plain is None and (start := (body + chunk).lstrip()):
-            plain = start.startswith(b"{")
-        if plain or plain is None:
-            body += chunk
-            continue
-        for event in decoder.feed(body + chunk):
-            data = _data(event.data)
-            if data is None:
-                continue
-            if event.name == "error" or data.get("type") == "error":
-                raise failure_in_stream(data, request_id)
-            events.append(data)
-            if emit is not None and data.get("type") == "content_block_delta":
-                await _emit_delta(data.get("delta"), emit)
-            if data.get("type") == "message_stop":
-                return None
-        body = b""
-    return body if plain else None
-
-
-def _data(text: str) -> dict[str, Any] | None:
-    if text.strip() == "[DONE]":
+def _partial(message: Assembly, request_id: str | None) -> WireReply | None:
+    """What had arrived of a reply that broke; where that can't be read, its counts are still to be paid."""
+    if not message.begun:
         return None
     try:
-        data = decode(text)
+        return message.reply(request_id=request_id)
+    except MalformedReplyError:
+        return WireReply(blocks=(), stop_reason=message.stop_reason, usage=dict(message.usage), request_id=request_id)
+
+
+async def _read(answer: RawStream, message: Assembly, emit: Emit | None) -> bytes | None:
+    """Take the events up to `message_stop`. An endpoint that answers JSON instead of a stream: its whole body."""
+    decoder: Decoder | FrameDecoder | None = FrameDecoder() if answer.framed else None
+    teller = _Teller(emit) if emit is not None else None
+    body = bytearray()
+    async for chunk in answer.chunks:
+        piece = chunk
+        if decoder is None:
+            body += chunk
+            if body[:1] != b"{":
+                body = body.lstrip(_BLANK)
+            if len(body) > LARGEST_EVENT:
+                raise MalformedReplyError(f"the answer is larger than {LARGEST_EVENT} bytes")
+            if not body or body[:1] == b"{":
+                continue
+            decoder, piece = Decoder(), bytes(body)
+        for event in decoder.feed(piece):
+            data = _data(event, answer.request_id)
+            if data is None:
+                continue
+            message.take(data)
+            if teller is not None:
+                await teller.tell(data)
+            if message.complete:
+                await _drain(answer.chunks)
+                return None
+    return bytes(body) if decoder is None and body else None
+
+
+async def _drain(chunks: AsyncGenerator[bytes, None]) -> None:
+    """Read the end of a body whose reply is whole: only then can its connection take the next request."""
+    left = _REST_BYTES
+    with anyio.move_on_after(_REST_SECONDS, shield=True), suppress(APIError):
+        async for chunk in chunks:
+            left -= len(chunk)
+            if left < 0:
+                return
+
+
+def _data(event: ServerEvent, request_id: str | None) -> dict[str, Any] | None:
+    if event.data.strip() == "[DONE]":
+        return None
+    try:
+        data = decode(event.data, most_nested=MOST_NESTED)
     except ValueError as error:
-        raise APIError(
-            f"the stream holds an event that is not JSON ({error})", kind="malformed_reply", status=200, retryable=True
-        ) from error
+        raise MalformedReplyError(f"the stream holds an event that is not JSON ({error})") from error
+    if event.name == "error" or (isinstance(data, dict) and data.get("type") == "error"):
+        raise failure_in_stream(data, request_id)
     return data if isinstance(data, dict) else None
 
 
-async def _emit_delta(delta: Any, emit: Emit) -> None:
-    if not isinstance(delta, dict):
-        return
-    if delta.get("type") == "text_delta" and delta.get("text"):
-        await emit(TextDelta(text=str(delta["text"])))
-    elif delta.get("type") == "thinking_delta" and delta.get("thinking"):
-        await emit(ThinkingDelta(text=str(delta["thinking"])))
+_DELTAS: dict[str, tuple[str, type[TextDelta | ThinkingDelta]]] = {
+    "text_delta": ("text", TextDelta),
+    "thinking_delta": ("thinking", ThinkingDelta),
+}
+
+
+class _Teller:
+    """Passes text on as it arrives. Half a character (a surrogate) waits for its other half in the next delta."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self._half = ""
+        self._block: tuple[str, str] = ("", "")
+
+    async def tell(self, event: dict[str, Any]) -> None:
+        """Pass on what this event, which the reply has taken, adds to the text."""
+        delta = event.get("delta")
+        kind = str(delta.get("type")) if isinstance(delta, dict) else ""
+        block = (kind, str(event.get("index")))
+        if self._half and block != self._block and event.get("type") != "ping":
+            await self._pass_on(self._block[0], self._half)
+            self._half = ""
+        if event.get("type") != "content_block_delta" or kind not in _DELTAS:
+            return
+        assert isinstance(delta, dict)
+        text = self._half + str(delta.get(_DELTAS[kind][0]) or "")
+        whole = len(text) - ("\ud800" <= text[-1:] <= "\udbff")
+        self._half, self._block = text[whole:], block
+        await self._pass_on(kind, text[:whole])
+
+    async def _pass_on(self, kind: str, text: str) -> None:
+        if text:
+            _, update = _DELTAS[kind]
+            await self._emit(update(text=fold_surrogates(text)))

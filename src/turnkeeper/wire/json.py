@@ -3,13 +3,45 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Any
 
-__all__ = ("decode", "encode", "fold_surrogates", "raw_elements", "raw_members", "sendable")
+__all__ = (
+    "MOST_NESTED",
+    "NestedTooDeepError",
+    "decode",
+    "encode",
+    "fold_surrogates",
+    "raw_elements",
+    "raw_members",
+    "sendable",
+)
+
+MOST_NESTED = 100
+"""How many levels of lists and objects a value may hold that others sent: deeper ones would break what reads them."""
+
+
+class NestedTooDeepError(ValueError):
+    """JSON text whose lists and objects lie deeper in each other than may be read."""
+
+    def __init__(self) -> None:
+        super().__init__("the value is nested too deeply")
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"the number {text[:40]} is too large")
+    return number
+
 
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-_value_at = json.JSONDecoder().raw_decode
+_decoder = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
 _space = re.compile(r"[ \t\n\r]*").match
 
 
@@ -30,9 +62,29 @@ def encode(value: Any) -> str:
     return fold_surrogates(_encoder.encode(value))
 
 
-def decode(text: str) -> Any:
-    """Parse JSON text; raises ValueError (json.JSONDecodeError) where it isn't JSON."""
-    return json.loads(text)
+def decode(text: str, *, most_nested: int | None = None) -> Any:
+    """Parse JSON text; raises ValueError where it isn't JSON, NestedTooDeepError beyond `most_nested` levels.
+
+    NaN and infinities are no JSON, nor is a number so large that only an infinity could stand for it: they could not
+    be written down again.
+    """
+    try:
+        value = _decoder.decode(text)
+    except RecursionError:
+        raise NestedTooDeepError from None
+    if most_nested is not None and text.count("[") + text.count("{") > most_nested and _is_deeper(value, most_nested):
+        raise NestedTooDeepError
+    return value
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    layer = [value]
+    for _ in range(levels + 1):
+        held = [one.values() if isinstance(one, dict) else one for one in layer if isinstance(one, dict | list)]
+        if not held:
+            return False
+        layer = [inner for one in held for inner in one]
+    return True
 
 
 def sendable(raw: str) -> str:
@@ -44,7 +96,10 @@ def sendable(raw: str) -> str:
 
 
 def _value_end(text: str, start: int) -> int:
-    return _value_at(text, start)[1]
+    try:
+        return _decoder.raw_decode(text, start)[1]
+    except RecursionError:
+        raise NestedTooDeepError from None
 
 
 def _skip(text: str, at: int) -> int:
@@ -86,7 +141,7 @@ def raw_members(text: str) -> dict[str, str]:
         if text[at : at + 1] != '"':
             raise json.JSONDecodeError("Expecting property name enclosed in double quotes", text, at)
         end = _value_end(text, at)
-        key = json.loads(text[at:end])
+        key = decode(text[at:end])
         at = _skip(text, end)
         if text[at : at + 1] != ":":
             raise json.JSONDecodeError("Expecting ':' delimiter", text, at)

@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from turnkeeper.wire.json import decode, encode, raw_elements, raw_members, sendable
+from turnkeeper.wire.json import MOST_NESTED, decode, encode, raw_elements, raw_members
+from turnkeeper.wire.received import MalformedReplyError, keep_block, text_block
 
-__all__ = ("MalformedReplyError", "WireReply", "read_reply")
-
-
-class MalformedReplyError(ValueError):
-    """The body of a 200 answer is not a message."""
+__all__ = ("WireReply", "read_reply")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,43 +33,34 @@ class WireReply:
 
 
 def read_reply(body: bytes, *, request_id: str | None = None) -> WireReply:
-    """Read the body of a non-streaming answer. Raises MalformedReplyError saying what is missing.
+    """Read the body of a non-streaming answer. Raises MalformedReplyError saying what is wrong with it.
 
     A null `content` counts as empty and a bare string as one text block: compatible endpoints send both.
     """
     try:
-        members = raw_members(body.decode("utf-8", "replace"))
+        members = raw_members(body.decode("utf-8-sig", "replace"))
     except ValueError as error:
         raise MalformedReplyError(f"the reply is not a JSON object ({error})") from error
     if "content" not in members:
         kind = members.get("type", "none")
-        raise MalformedReplyError(f"the reply has no content (its type is {kind})")
+        raise MalformedReplyError(f"the reply has no content (its type is {kind[:100]})")
     content = members.pop("content")
-    if content == "null":
-        blocks: list[str] = []
-    elif content.startswith('"'):
-        blocks = [encode({"type": "text", "text": decode(content)})] if content != '""' else []
-    else:
-        try:
-            blocks = raw_elements(content)
-        except ValueError as error:
-            raise MalformedReplyError("the reply's content is not a list") from error
-    fields = {key: decode(value) for key, value in members.items()}
+    try:
+        fields = {key: decode(value, most_nested=MOST_NESTED) for key, value in members.items()}
+        blocks = [(decode(raw, most_nested=MOST_NESTED), raw) for raw in _elements(content)]
+    except ValueError as error:
+        raise MalformedReplyError(f"the reply can't be read ({error})") from error
     stop_reason = fields.pop("stop_reason", None)
     usage = fields.pop("usage", None)
     kept: list[str] = []
     invalid: dict[int, str] = {}
-    for index, raw in enumerate(blocks):
-        block = decode(raw)
+    for index, (block, raw) in enumerate(blocks):
         if not isinstance(block, dict):
             raise MalformedReplyError(f"content.{index} is not an object")
-        if block.get("type") == "tool_use" and not isinstance(block.get("input"), dict):
-            mended, problem = _mend_input(block)
-            kept.append(mended)
-            if problem is not None:
-                invalid[index] = problem
-        else:
-            kept.append(sendable(raw))
+        text, problem = keep_block(block, where=f"content.{index}", raw=raw)
+        kept.append(text)
+        if problem is not None:
+            invalid[index] = problem
     return WireReply(
         blocks=tuple(kept),
         stop_reason=stop_reason if isinstance(stop_reason, str) else None,
@@ -83,17 +71,12 @@ def read_reply(body: bytes, *, request_id: str | None = None) -> WireReply:
     )
 
 
-def _mend_input(block: dict[str, Any]) -> tuple[str, str | None]:
-    """A call whose input is null, or JSON in a string, as proxies send it: the block to keep, and what was wrong."""
-    given = block.get("input")
-    if given is None:
-        return encode({**block, "input": {}}), None
-    if isinstance(given, str):
-        try:
-            inner = decode(given) if given.strip() else {}
-        except ValueError:
-            inner = None
-        if isinstance(inner, dict):
-            return encode({**block, "input": inner}), None
-        return encode({**block, "input": {"INVALID_JSON": given}}), given
-    return encode({**block, "input": {"INVALID_JSON": encode(given)}}), encode(given)
+def _elements(content: str) -> list[str]:
+    if content == "null":
+        return []
+    if content.startswith('"'):
+        text = decode(content)
+        return [encode(text_block(text))] if text else []
+    if not content.startswith("["):
+        raise MalformedReplyError("the reply's content is not a list")
+    return raw_elements(content)

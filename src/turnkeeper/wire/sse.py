@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ("Decoder", "ServerEvent")
+from turnkeeper.wire.received import MalformedReplyError
+
+__all__ = ("LARGEST_EVENT", "Decoder", "ServerEvent")
+
+LARGEST_EVENT = 64 * 2**20
+"""Bytes that one event may have; an endpoint that sends more is not waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,20 +27,27 @@ class Decoder:
     """
 
     def __init__(self) -> None:
-        self._buffer = b""
+        self._buffer = bytearray()
+        self._after_return = False
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
-        """The events completed by `chunk`, in order."""
-        data = self._buffer + chunk
-        held = b""
-        if b"\r" in data:
-            if data.endswith(b"\r"):  # the newline that belongs to it may be in the next chunk
-                data, held = data[:-1], b"\r"
-            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        head, mark, rest = data.rpartition(b"\n\n")
-        self._buffer = rest + held
-        if not mark:
+        """The events completed by `chunk`, in order. Raises MalformedReplyError beyond LARGEST_EVENT."""
+        if self._after_return and chunk:
+            chunk = chunk.removeprefix(b"\n")  # it belongs to the return that ended the chunk before
+            self._after_return = False
+        if b"\r" in chunk:
+            self._after_return = chunk.endswith(b"\r")
+            chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        buffer = self._buffer
+        unseen = max(len(buffer) - 1, 0)
+        buffer += chunk
+        end = buffer.rfind(b"\n\n", unseen)
+        if end < 0:
+            if len(buffer) > LARGEST_EVENT:
+                raise MalformedReplyError(f"an event of the stream is larger than {LARGEST_EVENT} bytes")
             return []
+        head = bytes(buffer[:end])
+        del buffer[: end + 2]
         return [event for part in head.split(b"\n\n") if (event := _event(part)) is not None]
 
 
