@@ -308,8 +308,8 @@ def overwrite(path: Path) -> None:
     """Write nonsense over all pages but the first few, which hold the schema."""
     size = path.stat().st_size
     with path.open("r+b") as file:
-        file.seek(4096 * 14)
-        file.write(b"\xff" * (size - 4096 * 14))
+        file.seek(4096 * 24)
+        file.write(b"\xff" * (size - 4096 * 24))
 
 
 def test_the_command_line_of_sqlite_sees_what_was_appended(tmp_path: Path) -> None:
