@@ -125,8 +125,10 @@ class ToolProgress(Update):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFinished(Update):
-    """A call has its result. `outcome` is the call's end state (`succeeded`, `failed`, `rejected`, `timed_out`,
-    `cancelled`, `outcome_unknown`); `content` is what the model will read; `seconds` is how long it ran.
+    """A call has its result; `content` is what the model will read, `seconds` how long it ran.
+
+    `outcome` is its end state: `succeeded`, `failed`, `timed_out`, `cancelled`; `rejected`, `denied` or `expired`
+    where it was not run; `resolved` where a person said what became of it.
     """
 
     type = "call_finished"

@@ -17,6 +17,7 @@ from turnkeeper.core.events import (
 from turnkeeper.core.machine import Phase
 from turnkeeper.driver.leasing import held, new_holder
 from turnkeeper.driver.recorder import Recorder
+from turnkeeper.driver.records import update_of
 from turnkeeper.driver.waiting import (
     Approval,
     UnknownOutcome,
@@ -110,15 +111,14 @@ def expire(recorder: Recorder, now: float) -> None:
     """Stage the expiry of approvals whose time is over: they count as denied."""
     for call in overdue(recorder, now):
         if call.approval_id is not None:
-            recorder.stage(
-                ApprovalDecided(
-                    at=now,
-                    approval_id=call.approval_id,
-                    call_id=call.id,
-                    decision="expired",
-                    content=encode(expired_text()),
-                )
+            event = ApprovalDecided(
+                at=now,
+                approval_id=call.approval_id,
+                call_id=call.id,
+                decision="expired",
+                content=encode(expired_text()),
             )
+            recorder.stage(event, update_of(event, call.name))
 
 
 class Approvals(_Decisions):
