@@ -123,7 +123,7 @@ def endless() -> list[Any]:
         ),
         ([{"role": "user", "content": [{"type": "text", "text": "x", 7: 1}]}], "messages.0.content.0", "the key 7"),
         ([{"role": "user", "content": b"x"}], "messages.0.content", "bytes can't be sent"),
-        (endless(), "messages.0", "nested too deeply, or contains itself"),
+        (endless(), "messages.0.content.0" + ".more" * 106, "nested too deeply, or contains itself"),
     ],
 )
 def test_what_json_can_not_carry_is_named_with_its_place(given: list[Any], path: str, says: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from turnkeeper.errors import HistoryError
 from turnkeeper.types import Block, Message
 from turnkeeper.wire.blocks import CLIENT_CALL, is_blank_text, is_server_call, server_result_for
+from turnkeeper.wire.json import MOST_NESTED
 
 __all__ = ("USER_BLOCKS", "check_ending", "check_messages", "check_user_content", "open_call_ids")
 
@@ -26,6 +27,8 @@ _IMAGES = {
 _LARGEST_IMAGE = 10 * 1024 * 1024
 _PDF_HEAD = 1024
 """Bytes within which a PDF says that it is one; its readers pass over what stands before."""
+_AROUND = 8
+"""Levels of a message around the values in its blocks."""
 _LONGEST_INTEGER = 14_000
 """Bits; Python refuses to write integers of more than 4,300 digits."""
 
@@ -127,30 +130,25 @@ def _check_image(data: bytes, media_type: str, path: str) -> None:
         raise HistoryError(f"the bytes are of type {found}, not {media_type}; correct the media_type", path=path)
 
 
-def _plain(value: Any, path: str) -> Any:
+def _plain(value: Any, path: str, room: int = MOST_NESTED + _AROUND) -> Any:
     """A copy of the value as plain JSON values; SDK objects become dicts, as the API wrote them."""
-    try:
-        return _walked(value, path)
-    except RecursionError:
-        raise HistoryError("is nested too deeply, or contains itself", path=path) from None
-
-
-def _walked(value: Any, path: str) -> Any:
     if value is None or isinstance(value, str | bool):
         return value
     if isinstance(value, int) and value.bit_length() < _LONGEST_INTEGER:
         return value
     if isinstance(value, float) and math.isfinite(value):
         return value
+    if room == 0:
+        raise HistoryError("is nested too deeply, or contains itself", path=path)
     if isinstance(value, list | tuple):
-        return [_walked(item, f"{path}.{index}") for index, item in enumerate(value)]
+        return [_plain(item, f"{path}.{index}", room - 1) for index, item in enumerate(value)]
     if isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str):
                 raise HistoryError(f"the key {key!r} is no text", path=path)
-        return {key: _walked(item, f"{path}.{key}") for key, item in value.items()}
+        return {key: _plain(item, f"{path}.{key}", room - 1) for key, item in value.items()}
     if callable(dump := getattr(value, "model_dump", None)) and not isinstance(value, type):
-        return _walked(dump(mode="json", exclude_unset=True), path)
+        return _plain(dump(mode="json", exclude_unset=True), path, room)
     kind = type(value).__name__
     if isinstance(value, int | float):
         raise HistoryError(
