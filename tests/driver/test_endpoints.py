@@ -11,11 +11,15 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import anthropic
+import anyio
 import httpx2
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import turnkeeper as tk
 from tests.driver.conftest import agent_over
+from tests.wire.test_any_json import BODIES, EVENTS
 from turnkeeper.driver import asking
 from turnkeeper.journal import MemoryJournal
 from turnkeeper.testing import FixedClock, MessagesAPI
@@ -50,8 +54,8 @@ def begin(block: Any, **index: Any) -> dict[str, Any]:
     return {"type": "content_block_start", "content_block": block} | index
 
 
-def delta(given: Any, **index: Any) -> dict[str, Any]:
-    return {"type": "content_block_delta", "delta": given} | index
+def delta(change: Any, **index: Any) -> dict[str, Any]:
+    return {"type": "content_block_delta", "delta": change} | index
 
 
 def says(text: str) -> dict[str, Any]:
@@ -132,7 +136,7 @@ async def test_an_event_that_cannot_be_read_voids_what_was_told_and_its_tokens_a
 
 async def test_calls_that_share_an_index_or_have_ids_that_are_no_text_are_all_run_and_answered() -> None:
     ids: list[Any] = ["t1", {}, 7, "t1"]
-    calls = [begin({"type": "tool_use", "id": given, "name": "f", "input": {}}, index=0) for given in ids]
+    calls = [begin({"type": "tool_use", "id": one, "name": "f", "input": {}}, index=0) for one in ids]
     pieces = [delta({"type": "input_json_delta", "partial_json": f'{{"n":{n}}}'}, index=0) for n in range(4)]
     interleaved = [event for pair in zip(calls, pieces, strict=True) for event in pair]
     endpoint = Endpoint(encoded(*events(*interleaved, stop="tool_use")), GOOD)
@@ -156,6 +160,40 @@ async def test_an_input_nested_beyond_reason_is_asked_for_again() -> None:
     call = begin({"type": "tool_use", "id": "t", "name": "f", "input": {}})
     endpoint = Endpoint(encoded(*events(call, deep, stop="tool_use")), GOOD)
     assert (await agent_over(endpoint.client).run("hi")).text == "good"
+
+
+class Anything(Endpoint):
+    """Gives its answers, and then good ones for ever."""
+
+    def _answer(self, request: httpx2.Request) -> httpx2.Response:
+        stream = json.loads(request.content).get("stream", False)
+        self._answers = self._answers or [GOOD if stream else message({"type": "text", "text": "good"})]
+        return super()._answer(request)
+
+
+async def two_turns(endpoint: Endpoint, *, stream: bool) -> None:
+    async with agent_over(endpoint.client, tools=[noted], stream=stream, limits=tk.Limits(requests=8)).open() as keeper:
+        conversation = await keeper.conversation("c")
+        for words in ("hi", "and again"):
+            with suppress(tk.APIError):
+                async for update in conversation.send(words):
+                    json.dumps(update.to_json(), ensure_ascii=False).encode()
+        json.dumps(conversation.messages, ensure_ascii=False).encode()
+
+
+def noted(n: int = 0) -> str:
+    """Note it."""
+    return str(n)
+
+
+def whole_stream(between: list[dict[str, Any]]) -> bytes:
+    return b"".join(f"data: {json.dumps(one)}\n\n".encode() for one in [*between, {"type": "message_stop"}])
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(EVENTS, max_size=6).map(whole_stream) | BODIES)
+def test_whatever_an_endpoint_answers_the_conversation_goes_on(answer: Any) -> None:
+    anyio.run(lambda: two_turns(Anything(answer), stream=isinstance(answer, bytes)))
 
 
 @pytest.mark.parametrize("usage", [[], "many", {"input_tokens": "12", "cache_creation": [1]}, {"iterations": {"a": 1}}])

@@ -87,6 +87,7 @@ def test_a_call_id_that_is_not_text_counts_as_empty(kind: str, given: str) -> No
 def test_members_of_other_types_than_they_should_be_are_read_as_absent() -> None:
     reply = read_reply(b'{"content":[],"stop_reason":{},"usage":[1],"id":5}')
     assert (reply.stop_reason, reply.usage, reply.fields) == (None, {}, {"id": 5})
+    assert read_reply(b'{"content":[],"stop_reason":"\\ud83d"}').stop_reason == "\ufffd"
 
 
 def test_a_byte_order_mark_before_the_body_is_passed_over() -> None:

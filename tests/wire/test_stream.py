@@ -148,6 +148,10 @@ def test_an_emoji_split_over_two_deltas_is_joined() -> None:
     assert reply.blocks == ('{"type":"text","text":"🙂 \ufffd"}',)
 
 
+def test_a_stop_reason_can_be_written_down_whatever_it_is() -> None:
+    assert assembled([start(), *end("end\ud83d")]).stop_reason == "end\ufffd"
+
+
 def begin(content: Any, **index: Any) -> dict[str, Any]:
     return {"type": "content_block_start", "content_block": content} | index
 

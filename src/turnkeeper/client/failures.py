@@ -12,10 +12,12 @@ import httpx2
 
 from turnkeeper.core.retries import is_retryable
 from turnkeeper.errors import APIError
+from turnkeeper.wire.json import fold_surrogates
 
 __all__ = ("failure_from", "failure_in_stream")
 
 _LONGEST_TEXT = 2_000
+_NO_MESSAGE = "the stream ended with an error event"
 
 
 def failure_from(error: Exception) -> APIError | None:
@@ -61,7 +63,7 @@ def _envelope(body: object) -> Mapping[str, Any]:
 
 def _type(envelope: Mapping[str, Any]) -> str | None:
     found = envelope.get("type")
-    return found if isinstance(found, str) and found else None
+    return fold_surrogates(found) if isinstance(found, str) and found else None
 
 
 def _details(envelope: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -80,7 +82,7 @@ def _text(status: int, body: object) -> str:
     places = body if isinstance(body, Mapping) else {}
     for said in (_envelope(body).get("message"), places.get("error"), places.get("message"), places.get("detail")):
         if isinstance(said, str) and said:
-            return said[:_LONGEST_TEXT]
+            return fold_surrogates(said[:_LONGEST_TEXT])
     return f"the endpoint answered {status} without an error message"
 
 
@@ -122,7 +124,7 @@ def failure_in_stream(data: Any, request_id: str | None) -> APIError:
     details = _details(envelope)
     said = envelope.get("message")
     return APIError(
-        said[:_LONGEST_TEXT] if isinstance(said, str) and said else "the stream ended with an error event",
+        fold_surrogates(said[:_LONGEST_TEXT]) if isinstance(said, str) and said else _NO_MESSAGE,
         kind=kind,
         status=200,
         retryable=is_retryable(kind, 200, error_code=_code(details)),

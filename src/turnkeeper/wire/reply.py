@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from turnkeeper.wire.json import MOST_NESTED, decode, encode, raw_elements, raw_members
+from turnkeeper.wire.json import MOST_NESTED, decode, encode, fold_surrogates, raw_elements, raw_members
 from turnkeeper.wire.received import MalformedReplyError, keep_block, text_block
 
 __all__ = ("WireReply", "read_reply")
@@ -63,7 +63,7 @@ def read_reply(body: bytes, *, request_id: str | None = None) -> WireReply:
             invalid[index] = problem
     return WireReply(
         blocks=tuple(kept),
-        stop_reason=stop_reason if isinstance(stop_reason, str) else None,
+        stop_reason=fold_surrogates(stop_reason) if isinstance(stop_reason, str) else None,
         usage=usage if isinstance(usage, dict) else {},
         invalid_inputs=invalid,
         fields=fields,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnkeeper.wire.json import encode
+from turnkeeper.wire.json import encode, fold_surrogates
 from turnkeeper.wire.received import MalformedReplyError, keep_block, text_block
 from turnkeeper.wire.reply import WireReply
 
@@ -147,7 +147,7 @@ class Assembly:
 
     def _change(self, delta: dict[str, Any], usage: Any) -> None:
         given = delta.pop("stop_reason", None)
-        self.stop_reason = given if isinstance(given, str) else self.stop_reason
+        self.stop_reason = fold_surrogates(given) if isinstance(given, str) else self.stop_reason
         self._fields |= delta
         if isinstance(usage, dict):
             self.usage |= {key: value for key, value in usage.items() if value is not None}
