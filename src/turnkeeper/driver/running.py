@@ -184,10 +184,11 @@ class CallRunner:
                     opened.abandon()
             if outcome.state == "timed_out":
                 outcome = replace(outcome, content=UNDONE)
-            elif not await opened.is_usable():
+            kept = outcome.state == "succeeded" or outcome.keep_writes
+            if kept and not await opened.is_usable():
                 # PostgreSQL takes nothing more in a transaction in which a statement failed, even if the tool coped.
                 outcome = Outcome(state="failed", content=ABORTED, is_error=True, seconds=outcome.seconds)
-            kept = outcome.state == "succeeded" or outcome.keep_writes
+                kept = False
             if kept:
                 self._finish(one, outcome)
                 await self._recorder.commit(opened)
