@@ -53,7 +53,7 @@ def play(workers: Crew, backends: Sequence[Backend], tables: Sequence[Table], ou
         of_table: list[Result] = []
         for backend in backends:
             begun = time.monotonic()
-            cells = workers.cells(backend, table)
+            cells = list(workers.cells(backend, table))
             for result in workers.play(backend, table, cells):
                 of_table.append(result)
                 out.progress(f"{table.title}, {backend}: {len(of_table)}")

@@ -16,7 +16,7 @@ import httpx2
 import turnkeeper as tk
 from tests.crash.points import Points
 from tests.crash.scenario import MESSAGES, Asked, Scenario, result_of
-from tests.crash.tools import tools_of
+from tests.crash.tools import Desk, open_desk, tools_of
 from tests.crash.watching import Pace, WatchedJournal, WatchedTransport
 from tests.crash.world import World
 from turnkeeper.driver import leasing
@@ -138,6 +138,7 @@ async def _work(job: Job) -> None:
     pace = Pace()
     if job.scenario.slow:
         mock.patch.object(leasing, "RENEW_SECONDS", RENEW_SECONDS).start()  # to its end
+    open_desk(Desk(job.scenario, world, points, pace))
     sdk = anthropic.AsyncAnthropic(
         api_key="key",
         base_url=job.api,
@@ -147,7 +148,7 @@ async def _work(job: Job) -> None:
     agent = tk.Agent(
         model="claude-opus-4-8",
         max_tokens=1000,
-        tools=tools_of(job.scenario, world, points, pace),
+        tools=tools_of(job.scenario),
         client=sdk,
         stream=job.scenario.stream,
     )

@@ -49,17 +49,19 @@ class Crew:
         finally:
             self._free.put(stage)
 
-    def cells(self, backend: Backend, table: Table) -> list[Cell]:
-        """The table's cells on this database."""
+    def cells(self, backend: Backend, table: Table) -> Iterator[Cell]:
+        """The table's cells on this database, found as they are asked for."""
 
         def trace(scenario: Scenario, steps: Sequence[Step]) -> tuple[tuple[str, ...], ...]:
             held = self.hold(backend, scenario, steps)
+            if not any(step.kill for step in steps):
+                self._undisturbed[backend, scenario, tuple(steps)] = held
             bad = [one.errors for step, one in zip(steps, held.processes, strict=True) if not step.kill and one.code]
             if bad:
                 raise RuntimeError(f"{table.title}, on {backend}: the first run fails\n{bad[0]}")
             return tuple(tuple(one.report.get("points", ())) for one in held.processes)
 
-        return [cell for cell in table.cells(trace) if backend in cell.backends]
+        return (cell for cell in table.cells(trace) if backend in cell.backends)
 
     def play(self, backend: Backend, table: Table, cells: Iterable[Cell]) -> Iterator[Result]:
         """Run the cells and judge each, in their order."""

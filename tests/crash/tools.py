@@ -2,81 +2,112 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import sqlalchemy as sa
 
 import turnkeeper as tk
 from tests.crash.points import Points
-from tests.crash.scenario import TOOLS, Scenario, result_of
+from tests.crash.scenario import EFFECTS, TOOLS, Scenario, result_of
 from tests.crash.watching import Pace
 from tests.crash.world import World
 
-__all__ = ("BOOK", "TABLE", "tools_of")
+__all__ = ("TABLE", "Desk", "open_desk", "tools_of")
 
 TABLE = "CREATE TABLE desk_refunds (conversation TEXT NOT NULL, key TEXT NOT NULL, order_number TEXT NOT NULL)"
 BOOK = sa.text("INSERT INTO desk_refunds (conversation, key, order_number) VALUES (:conversation, :key, :order)")
 
 
-def tools_of(scenario: Scenario, world: World, points: Points, pace: Pace) -> list[tk.Tool]:
-    """All of them; the first that the scenario calls asks for approval if the scenario has a decision.
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What the tools of this process act on. A slow one waits until the lease has been renewed."""
 
-    A slow one waits until the lease has been renewed.
-    """
-    first = scenario.calls[0].effect if scenario.calls else None
+    scenario: Scenario
+    world: World
+    points: Points
+    pace: Pace
 
-    def act(ctx: tk.ToolContext, effect: str, order: str, do: Callable[[], object] | None = None) -> str:
+    def act(self, ctx: tk.ToolContext, effect: str, order: str, do: Callable[[], object] | None = None) -> str:
+        """Have the effect: a line in the world, or `do` with a line that says it was tried."""
         tool = TOOLS[effect]
-        points.at("effect: before")
-        if scenario.slow:
-            pace.begun.set()
-            pace.renewed.wait(20)
+        self.points.at("effect: before")
+        if self.scenario.slow:
+            self.pace.begun.set()
+            self.pace.renewed.wait(20)
         if do is not None:
-            world.note("attempt", tool, ctx.key, order)
+            self.world.note("attempt", tool, ctx.key, order)
             do()
         else:
-            world.note("effect", tool, ctx.key, order)
-        points.at("effect: after")
+            self.world.note("effect", tool, ctx.key, order)
+        self.points.at("effect: after")
         return result_of(tool, order)
 
-    def options(effect: str) -> dict[str, Any]:
-        if scenario.decision is None or effect != first:
-            return {}
-        return {"approval": "always"}
-
-    def shipped(ctx: tk.ToolContext, order: str) -> str | None:
+    def ask(self, ctx: tk.ToolContext, order: str) -> str | None:
+        """The question whether a replacement was shipped."""
         tool = TOOLS["reconcile"]
-        points.at("question to the world: before")
-        world.note("question", tool, ctx.key, order)
-        found = world.happened(ctx.key)
-        points.at("question to the world: after")
+        self.points.at("question to the world: before")
+        self.world.note("question", tool, ctx.key, order)
+        found = self.world.happened(ctx.key)
+        self.points.at("question to the world: after")
         return result_of(tool, order) if found else None
 
-    @tk.tool(effect="read", **options("read"))
-    def look_up_order(ctx: tk.ToolContext, order: str) -> str:
-        """Look an order up."""
-        return act(ctx, "read", order)
 
-    @tk.tool(effect="idempotent", **options("idempotent"))
-    def notify_warehouse(ctx: tk.ToolContext, order: str) -> str:
-        """Tell the warehouse about an order."""
-        return act(ctx, "idempotent", order)
+_open: list[Desk] = []
 
-    @tk.tool(effect="transactional", **options("transactional"))
-    def book_refund(ctx: tk.ToolContext, order: str) -> str:
-        """Book the refund of an order."""
-        row = {"conversation": ctx.conversation_id, "key": ctx.key, "order": order}
-        return act(ctx, "transactional", order, lambda: ctx.connection.execute(BOOK, row))
 
-    @tk.tool(effect="reconcile", reconcile=shipped, **options("reconcile"))
-    def ship_replacement(ctx: tk.ToolContext, order: str) -> str:
-        """Ship an order again."""
-        return act(ctx, "reconcile", order)
+def open_desk(desk: Desk) -> None:
+    """From now on this process acts on that desk. The tools themselves are made before, once for all processes."""
+    _open[:] = [desk]
 
-    @tk.tool(effect="once", **options("once"))
-    def send_letter(ctx: tk.ToolContext, order: str) -> str:
-        """Send the customer of an order a letter."""
-        return act(ctx, "once", order)
 
-    return [look_up_order, notify_warehouse, book_refund, ship_replacement, send_letter]
+def look_up_order(ctx: tk.ToolContext, order: str) -> str:
+    """Look an order up."""
+    return _open[0].act(ctx, "read", order)
+
+
+def notify_warehouse(ctx: tk.ToolContext, order: str) -> str:
+    """Tell the warehouse about an order."""
+    return _open[0].act(ctx, "idempotent", order)
+
+
+def book_refund(ctx: tk.ToolContext, order: str) -> str:
+    """Book the refund of an order."""
+    row = {"conversation": ctx.conversation_id, "key": ctx.key, "order": order}
+    return _open[0].act(ctx, "transactional", order, lambda: ctx.connection.execute(BOOK, row))
+
+
+def ship_replacement(ctx: tk.ToolContext, order: str) -> str:
+    """Ship an order again."""
+    return _open[0].act(ctx, "reconcile", order)
+
+
+def is_shipped(ctx: tk.ToolContext, order: str) -> str | None:
+    """What the shipping says of a replacement; None if it knows of none."""
+    return _open[0].ask(ctx, order)
+
+
+def send_letter(ctx: tk.ToolContext, order: str) -> str:
+    """Send the customer of an order a letter."""
+    return _open[0].act(ctx, "once", order)
+
+
+def tools_of(scenario: Scenario | None) -> Sequence[tk.Tool]:
+    """One of each effect; the one that the scenario calls first asks for approval if it has a decision."""
+    asks = scenario.calls[0].effect if scenario is not None and scenario.decision is not None else None
+    return [_tool(effect, asks == effect) for effect in EFFECTS]
+
+
+@functools.cache
+def _tool(effect: str, asks: bool) -> tk.Tool:
+    approval = "always" if asks else None
+    if effect == "read":
+        return tk.tool(look_up_order, effect="read", approval=approval)
+    if effect == "idempotent":
+        return tk.tool(notify_warehouse, effect="idempotent", approval=approval)
+    if effect == "transactional":
+        return tk.tool(book_refund, effect="transactional", approval=approval)
+    if effect == "reconcile":
+        return tk.tool(ship_replacement, effect="reconcile", reconcile=is_shipped, approval=approval)
+    return tk.tool(send_letter, effect="once", approval=approval)
