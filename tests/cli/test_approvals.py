@@ -42,7 +42,7 @@ def test_an_approved_call_runs_when_the_conversation_goes_on(run: Run, waiting: 
     done = run("resume", "c", "--base-url", waiting, "-T", str(tools))
     assert (done.exit_code, done.stdout) == (0, "Paid.\n")
     again = run("approvals", "approve", one["id"])
-    assert (again.exit_code, "no approval" in again.stderr) == (2, True)
+    assert (again.exit_code, "is decided already" in again.stderr) == (2, True)
 
 
 def test_a_denied_call_is_not_run(run: Run, waiting: str, serve: Serve, tools: Path) -> None:

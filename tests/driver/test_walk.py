@@ -154,6 +154,7 @@ async def walk(drawn: list[Any], steps: list[tuple[str, int, bool]], stream: boo
         retry=tk.RetryPolicy(retries=1),
     )
     said: list[str] = []
+    refused: set[str] = set()  # a message that the API refuses gives way to the next
     async with agent.open(journal) as keeper:
         conversation = await keeper.conversation("c")
         for number, (how, updates, crash) in enumerate([*steps, ("send", 1, False)]):
@@ -171,15 +172,18 @@ async def walk(drawn: list[Any], steps: list[tuple[str, int, bool]], stream: boo
                     else conversation.send(words, when_busy="interrupt")
                 )
                 await drive(conversation, turn, how, updates)
-            except (tk.APIError, InputError):
+            except InputError:
                 continue
+            except tk.APIError as error:
+                if error.kind == "invalid_request_error":
+                    refused.add(words)
     assert api.refusals == []
     events = await journal.read("c")
     history = History(events)
     assert History(events).messages_json() == history.messages_json()
     replay(events)
     texts = [b["text"] for m in history.messages() if m["role"] == "user" for b in m["content"] if b["type"] == "text"]
-    assert texts == said
+    assert texts == [words for words in said if words in texts or words not in refused]
     ends = CallFinished | CallRejected | ApprovalDecided | CallResolved
     results = Counter(e.call_id for e in events if isinstance(e, ends) and e.content is not None)
     assert all(count == 1 for count in results.values())

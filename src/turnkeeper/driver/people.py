@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -136,7 +137,7 @@ class Approvals(_Decisions):
             for event in events
             if isinstance(event, ApprovalRequested)
             and event.expires_at > now
-            and _call(recorder, event.call_id).state is CallState.AWAITING_APPROVAL
+            and _awaits_approval(recorder, event.call_id)
         ]
 
     async def get(self, approval_id: str) -> Approval:
@@ -169,16 +170,14 @@ class Approvals(_Decisions):
 
     async def _find(self, approval_id: str) -> tuple[Approval, str]:
         name = conversation_of(approval_id)
-        try:
-            parked = await self._parked(name) if name else []
-        except InputError:  # no conversation can have that id
-            parked = []
-        for name, recorder, events in parked:
-            for event in events:
-                if isinstance(event, ApprovalRequested) and event.approval_id == approval_id:
-                    approval = approval_of(name, event)
-                    self._open(recorder, approval)
-                    return approval, name
+        recorder = Recorder(self._journal, name)
+        with contextlib.suppress(InputError):  # no conversation can have that id
+            await recorder.load()
+        for event in recorder.turn_events:
+            if isinstance(event, ApprovalRequested) and event.approval_id == approval_id:
+                approval = approval_of(name, event)
+                self._open(recorder, approval)
+                return approval, name
         raise UnknownApprovalError(f"no approval {approval_id!r} waits in this journal")
 
     async def _settle(
@@ -217,9 +216,7 @@ class Approvals(_Decisions):
         return approval
 
     def _open(self, recorder: Recorder, approval: Approval) -> None:
-        if recorder.state.phase is not Phase.PARKED or _call(recorder, approval.call_id).state is not (
-            CallState.AWAITING_APPROVAL
-        ):
+        if recorder.state.phase is not Phase.PARKED or not _awaits_approval(recorder, approval.call_id):
             raise ApprovalDecidedError(f"approval {approval.id} is decided already")
         if approval.expires_at <= self._now():
             raise ApprovalExpiredError(f"approval {approval.id} has expired; the call counts as denied")
@@ -290,7 +287,7 @@ class Outcomes(_Decisions):
         await self._decide(conversation_id, decide)
 
 
-def _call(recorder: Recorder, call_id: str) -> Call:
-    turn = recorder.state.turn
-    assert turn is not None
-    return next(call for call in turn.calls if call.id == call_id)
+def _awaits_approval(recorder: Recorder, call_id: str) -> bool:
+    """Whether the call of that id waits now; one of an earlier reply of the turn has long been answered."""
+    calls = recorder.state.turn.calls if recorder.state.turn is not None else ()
+    return any(call.id == call_id and call.state is CallState.AWAITING_APPROVAL for call in calls)
