@@ -224,7 +224,9 @@ def _launch(worker: _Worker, portal: BlockingPortal, url: str, executor: str, qu
         "executor_id": executor,
         "serializer": DBOSPortableJSONSerializer(),
         "sys_db_pool_size": _CONNECTIONS,
-        "use_listen_notify": False,  # nothing of it is used that would have to be listened for
+        # nothing of it is used that would have to be listened for; its thread sleeps so long at a time, also at the end
+        "use_listen_notify": False,
+        "notification_listener_polling_interval_sec": 0.2,
         "log_level": "WARNING",
     }
     DBOS.workflow(name=WORKFLOW)(turn)
