@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
-from unittest import mock
 
 import anthropic
 import anyio
@@ -19,7 +18,6 @@ from tests.crash.scenario import MESSAGES, Asked, Scenario, result_of
 from tests.crash.tools import Desk, open_desk, tools_of
 from tests.crash.watching import Pace, WatchedJournal, WatchedTransport
 from tests.crash.world import World
-from turnkeeper.driver import leasing
 from turnkeeper.errors import ConversationBusyError, InputError
 from turnkeeper.journal import Journal, open_journal
 
@@ -28,7 +26,8 @@ __all__ = ("CONVERSATION", "Job", "run")
 CONVERSATION = "c-24601"
 CUSTOMER = tk.Principal("customer", "1213210")
 ANA = tk.Principal("staff", "ana")
-RENEW_SECONDS = 0.05
+SHORT = 0.3
+"""Seconds of a lease that is renewed soon."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,8 +135,6 @@ async def _work(job: Job) -> None:
     points = Points(job.kill, folder / "died-at")
     points.watch_commits()
     pace = Pace()
-    if job.scenario.slow:
-        mock.patch.object(leasing, "RENEW_SECONDS", RENEW_SECONDS).start()  # to its end
     open_desk(Desk(job.scenario, world, points, pace))
     sdk = anthropic.AsyncAnthropic(
         api_key="key",
@@ -151,6 +148,7 @@ async def _work(job: Job) -> None:
         tools=tools_of(job.scenario),
         client=sdk,
         stream=job.scenario.stream,
+        lease_seconds=SHORT if job.scenario.slow else 30,
     )
     journal = await open_journal(job.journal)
     watched = WatchedJournal(journal, points, pace)

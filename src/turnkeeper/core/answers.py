@@ -23,6 +23,7 @@ INTERRUPTED = (
     "Interrupted while it ran: its effect is unknown, it may have happened in whole, in part or not at all. It was not"
     " run again."
 )
+INTERRUPTED_UNDONE = "Interrupted while it ran, and undone: nothing was changed. It was not run again."
 OUTCOME_UNKNOWN = (
     "Outcome unknown: the program stopped while this call ran. It may or may not have taken effect, and it was not run"
     " again. Do not repeat it on your own; say that its outcome must be checked."
@@ -44,6 +45,8 @@ _FOR_CANCELLED = {
 
 def for_cancelled(call: Call) -> str:
     """What the model reads of a call that was open when its turn was cancelled."""
+    if call.state is CallState.STARTED and call.effect == "transactional":
+        return INTERRUPTED_UNDONE  # its writes would have been committed with its result, and there is none
     return _FOR_CANCELLED.get(call.state, NOT_STARTED)
 
 

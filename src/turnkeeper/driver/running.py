@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 
 from turnkeeper.core.answers import ABORTED, CALL_LIMIT, UNDONE
-from turnkeeper.core.approvals import edited_note
+from turnkeeper.core.approvals import with_note
 from turnkeeper.core.calls import Call, CallState
 from turnkeeper.core.events import CallFinished, CallRejected, CallStarted, CallUnresolved
 from turnkeeper.core.machine import RunCalls
@@ -204,7 +204,7 @@ class CallRunner:
     def _finish(self, one: Ready, outcome: Outcome) -> None:
         content = outcome.content
         if one.call.edited_input is not None:
-            content = _with_note(edited_note(one.call.edited_input), content)
+            content = with_note(one.call.edited_input, content)
         event = CallFinished(
             at=self._clock(),
             call_id=one.call.id,
@@ -265,9 +265,3 @@ class CallRunner:
 
 def _beside_others(one: Ready) -> bool:
     return bool(one.tool.parallel) and one.tool.effect != "transactional"
-
-
-def _with_note(note: str, content: str | list[Block]) -> str | list[Block]:
-    if isinstance(content, str):
-        return f"{note}\n{content}"
-    return [{"type": "text", "text": note}, *content]
