@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import json
 from collections.abc import Callable
 from typing import Any
@@ -143,3 +145,26 @@ async def test_a_stream_says_whether_it_is_amazons(content_type: str, framed: bo
 
     async with APIClient(client("Anthropic", handle)).stream(BODY) as answer:
         assert answer.framed is framed
+
+
+async def test_a_client_of_its_own_that_is_dropped_closes_its_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = asyncio.Event()
+
+    async def close(sdk: anthropic.AsyncAnthropic) -> None:
+        closed.set()
+
+    monkeypatch.setattr(anthropic.AsyncAnthropic, "close", close)
+    dropped = APIClient.connect(api_key="k")
+    assert not closed.is_set()
+    del dropped
+    gc.collect()
+    await asyncio.wait_for(closed.wait(), 30)
+
+
+def test_a_client_may_outlive_its_event_loop() -> None:
+    async def connect() -> APIClient:
+        return APIClient.connect(api_key="k")
+
+    left = asyncio.run(connect())
+    del left
+    gc.collect()

@@ -6,8 +6,10 @@ try, so the SDK's own are switched off. Loading this module loads the SDK.
 
 from __future__ import annotations
 
+import asyncio
+import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,9 +77,10 @@ class APIClient:
         headers: Mapping[str, str] | None = None,
         timeout: float | None = None,
     ) -> APIClient:
-        """A client of its own; without `api_key` the SDK looks for credentials where it always does.
+        """A client of its own for the running event loop; without `api_key` the SDK looks for credentials as always.
 
         An endpoint with a `base_url` may need none, and gets a placeholder then. ConfigurationError if there are none.
+        Dropped without `aclose`, it closes its connections when it is collected.
         """
         try:
             sdk = anthropic.AsyncAnthropic(api_key=api_key, base_url=base_url, max_retries=0)
@@ -90,7 +93,9 @@ class APIClient:
                     " to run without one"
                 )
             sdk = anthropic.AsyncAnthropic(api_key="none", base_url=base_url, max_retries=0)
-        return cls(sdk, headers=headers, timeout=timeout)
+        client = cls(sdk, headers=headers, timeout=timeout)
+        weakref.finalize(client, _close_on, asyncio.get_running_loop(), sdk).atexit = False
+        return client
 
     def _payload(self, body: bytes) -> dict[str, Any]:
         return {"body": decode(body.decode())} if self._as_object else {"content": body}
@@ -124,6 +129,21 @@ class APIClient:
     async def aclose(self) -> None:
         """Close the connections."""
         await self._sdk.close()
+
+
+_closing: set[asyncio.Task[None]] = set()
+
+
+def _close_on(loop: asyncio.AbstractEventLoop, sdk: anthropic.AsyncAnthropic) -> None:
+    """Close a client where its connections live; called from whichever thread collects it."""
+
+    def begin() -> None:
+        task = loop.create_task(sdk.close())
+        _closing.add(task)
+        task.add_done_callback(_closing.discard)
+
+    with suppress(RuntimeError):  # the loop is closed, and its connections with it
+        loop.call_soon_threadsafe(begin)
 
 
 async def _chunks(response: httpx2.Response) -> AsyncGenerator[bytes, None]:
