@@ -101,8 +101,14 @@ def quiet_dbos() -> None:
             f"workers need {error.name or 'dbos'}, which is not installed: pip install 'turnkeeper[workers]'"
         ) from None
     log = logging.getLogger("dbos")
+    log.addFilter(_is_news)
     if not log.handlers:  # else it adds one of its own
         log.addHandler(logging.NullHandler())
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Workers that reach into the queue at the same moment are no reason to worry: one of them tries again."""
+    return not str(record.msg).startswith("Contention detected in queue")
 
 
 class Queue:
