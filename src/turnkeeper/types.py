@@ -8,6 +8,8 @@ from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from typing import Any, Literal, TypeAlias
 
+from turnkeeper.errors import InputError
+
 __all__ = ("JSON", "LEVELS", "Block", "Effect", "Limits", "Message", "Principal", "ToolChoice", "TurnStatus", "Usage")
 
 JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
@@ -40,11 +42,22 @@ class Principal:
     """Who is talking, as the application knows it; never taken from the model or from text.
 
     `kind` is a word such as `customer` or `staff`; `id` is unique within the kind; `level` is the assurance level.
+    InputError for what is no text, or none that can be written down.
     """
 
     kind: str
     id: str
     level: str = "anonymous"
+
+    def __post_init__(self) -> None:
+        for name in ("kind", "id", "level"):
+            value = getattr(self, name)
+            try:
+                sound = isinstance(value, str) and bool(value.encode())
+            except UnicodeEncodeError:
+                sound = False
+            if not sound:  # it would not be the same when it comes back from the journal
+                raise InputError(f"a principal's {name} is text that UTF-8 can carry, and not empty; not {value!r}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

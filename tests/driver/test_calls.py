@@ -314,3 +314,19 @@ async def test_a_tool_that_times_out_is_answered_and_the_turn_goes_on(make: Make
     (result,) = results(api)
     assert result["is_error"] is True
     assert "0.05" in result["content"]
+
+
+async def test_an_id_that_looks_like_one_of_ours_and_an_empty_one_stay_apart(make: Make) -> None:
+    ran: list[int] = []
+
+    def add(n: int) -> int:
+        """Add one."""
+        ran.append(n)
+        return n + 1
+
+    first = reply(call("add", {"n": 1}, id=""), call("add", {"n": 2}, id="toolu_tk_1_0"), call("add", {"n": 3}, id=""))
+    api = MessagesAPI(script(first, "ok"))
+    assert (await make(api, tools=[add]).run("go")).text == "ok"
+    assert sorted(ran) == [1, 2, 3]
+    assert len({block["tool_use_id"] for block in results(api)}) == 3
+    assert [block["content"] for block in results(api)] == ["2", "3", "4"]

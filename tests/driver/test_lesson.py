@@ -51,6 +51,28 @@ def test_a_model_that_takes_a_prefill_goes_on_from_the_assistants_words() -> Non
     api.assert_all_accepted()
 
 
+SEARCH = {"type": "web_search_20250305", "name": "web_search"}
+PAUSED = [
+    {"type": "text", "text": "Ищу."},
+    {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "чай"}},
+]
+
+
+def test_a_list_that_ends_in_a_paused_turn_is_sent_on_as_it_is_and_goes_on() -> None:
+    given: list[Any] = [QUESTION, {"role": "assistant", "content": PAUSED}]
+    api = MessagesAPI(script("Нашёл."))
+    after = tk.run_conversation(given, tools=[SEARCH], client=api, model=OPUS)
+    assert sent(api, 0)["messages"] == given
+    assert after == [*given, {"role": "assistant", "content": [text("Нашёл.")]}]
+    assert all(new is old for new, old in zip(after, given, strict=False))
+
+
+def test_an_agent_answers_only_what_the_model_can_go_on_from() -> None:
+    agent = tk.Agent(model=OPUS, client=MessagesAPI(script("never")))
+    with pytest.raises(HistoryError, match="doesn't continue them"):
+        agent.answer_sync([QUESTION, {"role": "assistant", "content": "It is"}])
+
+
 def test_an_unknown_model_may_take_a_prefill() -> None:
     given = [QUESTION, {"role": "assistant", "content": "It is"}]
     assert answered(given, " noon.", model="qwen3-coder:30b", strict=False)[0][:2] == given

@@ -88,6 +88,26 @@ def test_a_turn_that_did_not_wait_has_nothing_to_tell() -> None:
 
 
 @pytest.mark.anyio
+async def test_a_denied_call_is_told_when_the_turn_goes_on(make: Make) -> None:
+    @tk.tool(approval="always")
+    def pay() -> str:
+        """Pay."""
+        return "paid"
+
+    api = MessagesAPI(script(reply(call("pay", id="toolu_1")), "Sorry."))
+    async with make(api, tools=[pay]).open() as keeper:
+        conversation = await keeper.conversation("c")
+        await conversation.send("pay")
+        (waiting,) = await keeper.approvals.list()
+        await keeper.approvals.deny(waiting.id, by=tk.Principal("staff", "ana"), reason="нет")
+        updates = [update async for update in conversation.resume()]
+    assert updates[0] == told(
+        "pay", "toolu_1", "denied", "Not run: a person refused this call. Reason: нет", is_error=True
+    )
+    assert sum(isinstance(update, CallFinishedUpdate) for update in updates) == 1
+
+
+@pytest.mark.anyio
 async def test_a_call_that_nobody_decided_on_in_time_is_told_as_expired(make: Make) -> None:
     @tk.tool(approval="always")
     def pay() -> str:

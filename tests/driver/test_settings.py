@@ -9,6 +9,7 @@ import pytest
 import turnkeeper as tk
 from turnkeeper.driver.settings import Settings
 from turnkeeper.errors import ConfigurationError
+from turnkeeper.testing import MessagesAPI, script
 
 FILE = 'base_url = "http://127.0.0.1:9/собирает-ключи"\n'
 URL = "http://127.0.0.1:9/собирает-ключи"
@@ -65,6 +66,18 @@ def test_the_doors_send_nothing_where_the_file_would_get_the_key(folder: Path, m
     monkeypatch.chdir(folder)
     with pytest.raises(ConfigurationError, match="is not trusted with it"):
         tk.run_conversation([{"role": "user", "content": "x"}])
+
+
+def test_an_agent_with_a_client_needs_no_endpoint_and_one_with_a_key_keeps_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "TURNKEEPER_BASE_URL", "TURNKEEPER_TRUST_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(folder)
+    with pytest.raises(ConfigurationError, match="the key comes from api_key="):
+        tk.Agent(api_key="sk-ant-secret")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-secret")
+    assert tk.Agent(client=MessagesAPI(script("ok"))).run_sync("x").text == "ok"
 
 
 def test_a_login_that_the_sdk_finds_by_itself_is_a_key_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import turnkeeper as tk
 from tests.driver.conftest import Make
 from turnkeeper.driver.people import Approval
 from turnkeeper.driver.waiting import is_same
-from turnkeeper.errors import ApprovalRefusedError, UnknownApprovalError
+from turnkeeper.errors import ApprovalRefusedError, InputError, UnknownApprovalError
 from turnkeeper.journal import MemoryJournal
 from turnkeeper.testing import MessagesAPI, call, reply, script
 
@@ -136,6 +136,14 @@ async def test_what_is_no_approvals_id_is_an_unknown_approval(make: Make, approv
             await keeper.approvals.get(approval_id)
         with pytest.raises(UnknownApprovalError):
             await keeper.approvals.approve(approval_id, by=ANA)
+
+
+@pytest.mark.parametrize("bad", ["ana\ud800", "", 7, None])
+def test_a_principal_is_text_that_the_journal_gives_back_as_it_was(bad: Any) -> None:
+    for parts in (("staff", bad), (bad, "ana"), ("staff", "ana", bad)):
+        with pytest.raises(InputError, match="is text that UTF-8 can carry"):
+            tk.Principal(*parts)
+    assert tk.Principal("staff", "ана 🙂").id == "ана 🙂"
 
 
 def test_a_person_is_the_same_at_any_level_and_nobody_else() -> None:

@@ -11,7 +11,7 @@ import turnkeeper as tk
 from tests.journal.conftest import Open
 from tests.journal.samples import ended, said, started
 from turnkeeper import testing
-from turnkeeper.core.events import CallFinished, TurnStarted, TurnWarned
+from turnkeeper.core.events import CallFinished, ConversationStarted, TurnStarted, TurnWarned
 from turnkeeper.errors import JournalError
 from turnkeeper.journal import Journal
 from turnkeeper.wire.json import encode
@@ -52,7 +52,7 @@ async def test_lone_surrogates_never_reach_the_database(database_journal: Journa
     """
     raw = '[{"type":"text","text":"pri\udc81ce 🙂"}]'  # not what encode gives, but what a careless caller might
     events = [
-        started(tk.Principal("custo\udc81mer", "\ud83d")),
+        ConversationStarted(principal={"kind": "custo\udc81mer", "id": "\ud83d", "level": "claimed"}),
         said("price \udc81 list 🙂"),
         TurnStarted(content=raw),
         TurnWarned(code="\ud83d", message="\ud83d\ude42 \ude42"),

@@ -329,3 +329,11 @@ def test_what_came_so_far_can_be_read_at_any_time_and_reading_changes_nothing() 
     assert assembly.reply() == assembly.reply()
     assembly.take(change(says("b"), index=0))
     assert assembly.reply().blocks == ('{"type":"text","text":"ab"}',)
+
+
+def test_a_stream_that_begins_a_second_message_is_malformed() -> None:
+    start = {"type": "message_start", "message": {"id": "m", "content": [], "usage": {}}}
+    assembly = Assembly()
+    assembly.take(start)
+    with pytest.raises(MalformedReplyError, match="second message"):
+        assembly.take(start)

@@ -61,7 +61,8 @@ class APIClient:
                 f"client must be an asynchronous client such as anthropic.AsyncAnthropic(), not {type(sdk).__name__}"
             )
         self._sdk = sdk
-        self._options: dict[str, Any] = {"max_retries": 0}
+        # What a request carries is for the endpoint that was named, not for where that may point.
+        self._options: dict[str, Any] = {"max_retries": 0, "follow_redirects": False}
         if headers:
             self._options["headers"] = dict(headers)
         if timeout is not None:

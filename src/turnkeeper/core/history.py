@@ -6,7 +6,7 @@ the prefix that prompt caching and thinking signatures depend on stays the same 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from turnkeeper.core.events import (
@@ -58,7 +58,8 @@ class History:
         """Take one event in; those that are no part of the history are passed over."""
         if isinstance(event, TurnStarted):
             self._drop_refused_words()
-            self._drop_unanswered_server_calls()
+            if event.content is not None or self._role != "assistant":  # else it goes on from a paused reply
+                self._drop_unanswered_server_calls()
             blocks = _as_blocks(event.content) if event.content is not None else []
             self._words, self._refused = len(blocks), False
             if blocks:
@@ -87,12 +88,15 @@ class History:
         """Some message holds a call or a result; the API then wants `tools` in every request."""
         return self._tools_used
 
-    def fresh_id(self, given: object, *, reply: int, index: int) -> str:
-        """The id for a call: the given one, or, where that is empty or taken, one made from its place."""
-        if isinstance(given, str) and given and given not in self._ids:
+    def fresh_id(self, given: object, *, reply: int, index: int, taken: Collection[str] = ()) -> str:
+        """The id for a call: the given one, or, where that is empty or used before, one made from its place.
+
+        `taken` are ids that this reply's other calls have or will keep.
+        """
+        if isinstance(given, str) and given and given not in self._ids and given not in taken:
             return given
         made = f"toolu_tk_{reply}_{index}"
-        while made in self._ids:
+        while made in self._ids or made in taken:
             made += "_"
         return made
 

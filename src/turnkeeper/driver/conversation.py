@@ -10,7 +10,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from turnkeeper.client.api import APIClient
-from turnkeeper.core.checking import check_messages, check_user_content, open_call_ids
+from turnkeeper.core.checking import check_ending, check_messages, check_user_content, open_call_ids
 from turnkeeper.core.events import (
     CallRequest,
     ConversationStarted,
@@ -27,7 +27,7 @@ from turnkeeper.driver.loop import Loop, Plan, close_open_turn
 from turnkeeper.driver.people import expire, wake
 from turnkeeper.driver.preparing import Preparer
 from turnkeeper.driver.recorder import Recorder
-from turnkeeper.driver.records import reply_of
+from turnkeeper.driver.records import reply_of, settled
 from turnkeeper.driver.reply import Reply
 from turnkeeper.driver.running import CallRunner, Surroundings
 from turnkeeper.driver.turn import Emit, Turn
@@ -150,8 +150,7 @@ class Conversation:
         """
         if when_busy not in ("refuse", "wait", "interrupt"):
             raise InputError(f"when_busy is 'refuse', 'wait' or 'interrupt', not {when_busy!r}")
-        body = content if isinstance(content, str) else [dict(block) for block in content]
-        check_user_content(body)
+        body = check_user_content(content)
 
         def opening() -> Sequence[Event] | None:
             state = self._recorder.state
@@ -197,6 +196,7 @@ class Conversation:
 
     def _continuing(self) -> list[Event]:
         """What a turn that was left open needs before it goes on: overdue approvals expire, it wakes if it can."""
+        self._recorder.note(*settled(self._recorder.turn_events))
         expire(self._recorder, self._now())
         wake(self._recorder, self._now())
         return []
@@ -221,8 +221,8 @@ class Conversation:
         The last message may be the user's, or the assistant's with calls that have no results yet: they are run.
         HistoryError says what the API would refuse.
         """
-        check_messages(messages)
-        given = [dict(message) for message in messages]
+        given = check_messages(messages)
+        check_ending(given, prefill=self._plan.model.prefill, model=self._plan.model.id)
         calls = open_call_ids(given[-1])
 
         def opening() -> list[Event]:

@@ -59,8 +59,7 @@ async def post(
     now: float,
 ) -> Literal["queued", "duplicate"]:
     """See `Keeper.post`."""
-    body = content if isinstance(content, str) else [dict(block) for block in content]
-    check_user_content(body)
+    body = check_user_content(content)
     name = checked_name(conversation_id)
     added = await journal.enqueue(name, encode(body), key=key, principal=principal, now=now)
     return "queued" if added else "duplicate"

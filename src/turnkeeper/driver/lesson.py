@@ -6,9 +6,8 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-from turnkeeper.core.checking import check_ending, check_messages, open_call_ids
+from turnkeeper.core.checking import check_messages, open_call_ids
 from turnkeeper.driver.agent import Agent
-from turnkeeper.models import find
 from turnkeeper.types import Block, Message, TurnStatus
 
 __all__ = ("run_conversation",)
@@ -30,10 +29,8 @@ def run_conversation(messages: Sequence[Message], tools: Sequence[Any] = (), **o
     as a warning on the logger `turnkeeper`. Use `Agent.answer_sync` where the status matters. Raises APIError when the
     API fails for good, HistoryError for a list that it would refuse.
     """
-    agent = Agent(tools=tools, **options)
     plain = check_messages(messages)
-    check_ending(plain, prefill=find(agent.model).prefill, model=agent.model)
-    reply = agent.answer_sync(plain)
+    reply = Agent(tools=tools, **options).answer_sync(plain)
     if reply.status is not TurnStatus.COMPLETED:
         _log.warning("the turn ended %s (%s)", reply.status, reply.reason or "no reason given")
     return _with_originals(messages, plain, reply.messages)

@@ -253,13 +253,16 @@ class Loop:
         history = self._recorder.history
         reply = self._recorder.state.replies + 1
         taken: set[str] = set()
+        named = [block.get("id") for block in blocks if block.get("type") == CLIENT_CALL]
         calls: list[CallRequest] = []
         for index, block in enumerate(blocks):
             if block.get("type") != CLIENT_CALL:
                 continue
             given = block.get("id")
             name = block.get("name")
-            call_id = history.fresh_id(given if given not in taken else None, reply=reply, index=index)
+            free = isinstance(given, str) and given not in taken
+            others = taken if free else taken | {one for one in named if isinstance(one, str)}
+            call_id = history.fresh_id(given if free else None, reply=reply, index=index, taken=others)
             taken.add(call_id)
             calls.append(
                 CallRequest(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -34,6 +35,7 @@ from turnkeeper.errors import (
     ApprovalRefusedError,
     ArgumentsRejectedError,
     InputError,
+    JournalError,
     UnknownApprovalError,
 )
 from turnkeeper.journal.port import Journal
@@ -42,6 +44,8 @@ from turnkeeper.types import Block, Principal
 from turnkeeper.wire.json import encode
 
 __all__ = ("Approval", "Approvals", "Outcomes", "UnknownOutcome", "expire", "may_decide", "overdue")
+
+_log = logging.getLogger("turnkeeper")
 
 MayDecide = Callable[[Principal, Approval], bool]
 
@@ -68,7 +72,13 @@ class _Decisions:
         found = []
         for name in names:
             recorder = Recorder(self._journal, name)
-            await recorder.load()
+            try:
+                await recorder.load()
+            except JournalError as error:
+                if conversation_id is not None:
+                    raise
+                _log.warning("conversation %s can't be read, so what waits in it is not listed: %s", name, error)
+                continue
             if recorder.state.phase is Phase.PARKED:
                 found.append((name, recorder, recorder.turn_events))
         return found

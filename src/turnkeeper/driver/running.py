@@ -158,7 +158,8 @@ class CallRunner:
         self._recorder.stage(event, CallStartedUpdate(call_id=one.call.id, name=one.call.name, input=one.input))
 
     def _key(self, call: Call) -> str:
-        return f"{self._about.conversation_id}:{call.id}"
+        # The first colon ends the conversation's id, whatever characters that has: no two calls share a key.
+        return f"{self._about.conversation_id.replace('%', '%25').replace(':', '%3A')}:{call.id}"
 
     async def _work(self, one: Ready) -> None:
         if one.tool.effect == "transactional":

@@ -50,6 +50,8 @@ def read_reply(body: bytes, *, request_id: str | None = None) -> WireReply:
         blocks = [(decode(raw, most_nested=MOST_NESTED), raw) for raw in _elements(content)]
     except ValueError as error:
         raise MalformedReplyError(f"the reply can't be read ({error})") from error
+    if fields.get("type") == "error":
+        raise MalformedReplyError("the reply is an error in the shape of a message")
     stop_reason = fields.pop("stop_reason", None)
     usage = fields.pop("usage", None)
     kept: list[str] = []

@@ -71,6 +71,7 @@ class Assembly:
     def __init__(self) -> None:
         self.begun = False
         self.complete = False
+        self._begun = False
         self.stop_reason: str | None = None
         self.usage: dict[str, Any] = {}
         self._fields: dict[str, Any] = {}
@@ -91,6 +92,9 @@ class Assembly:
             self._begin(_object(event, "content_block"), _index(event))
         elif kind == "message_start":
             self._start(_object(event, "message"))
+            if self._begun:  # a proxy that began anew: what came before was abandoned
+                raise MalformedReplyError("the stream began a second message")
+            self._begun = True
         elif kind == "message_delta":
             self._change(_object(event, "delta"), event.get("usage"))
         elif kind == "message_stop":
