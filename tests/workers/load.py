@@ -152,7 +152,7 @@ class Load:
             times = runs[tool].pop(key, 0)
             # a failed transaction left nothing; once is once, also where a person had to say so
             expected = {"book": end == "succeeded", "notify": max(times, 1), "pay": 1}[tool]
-            assert (tool, key, end, times) == (tool, key, end, expected)
+            assert times == expected, f"{tool} {key} {end}: {times}"
             runs["again"] = runs.get("again", Counter()) + Counter({key: times - 1})
         assert [key for tool in TOOLS for key in runs[tool]] == []
         return Findings(

@@ -55,6 +55,10 @@ class WorkerProcess:
         self._process.kill()
         assert self._process.wait(30) == -signal.SIGKILL
 
+    def signal(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        self._process.send_signal(number)
+
     def stop(self, seconds: float = 60) -> str:
         """SIGTERM: it hands back what runs and ends; what it complained of."""
         self._process.terminate()

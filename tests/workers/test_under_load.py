@@ -104,6 +104,37 @@ async def how_long(load: Load, dispatcher: Dispatcher, at_kill: float) -> dict[s
     }
 
 
+def test_a_worker_that_slept_longer_than_its_lease_does_nothing_behind_the_others_backs(postgres_database: str) -> None:
+    """A paused machine: it knows nothing of the time that went by, and goes on in the middle of its calls."""
+    api = MessagesAPI(answer, deterministic=False, keep=1)
+    load = Load(postgres_database, api, conversations=12, messages=2)
+    options = ("--lease", "4", "--concurrency", "2")  # as many calls as the tools have connections: each has acted
+    with contextlib.ExitStack() as stack:
+        base_url = stack.enter_context(api.listen())
+        awake, sleeper = (
+            stack.enter_context(WorkerProcess(postgres_database, base_url, name, *options, *more))
+            for name, more in (("awake", ()), ("sleeper", ("--held",)))
+        )
+        for worker in (awake, sleeper):
+            worker.wait_until_ready()
+
+        async def story(dispatcher: Dispatcher) -> None:
+            with held_gate(load.engine):
+                await load.post(dispatcher)
+                await until(load.calls_are_under_way, "the sleeper is in the middle of calls of each effect")
+                sleeper.signal(signal.SIGSTOP)
+                resolved = await load.finish(dispatcher, seconds=120)
+            sleeper.signal(signal.SIGCONT)
+            assert "Traceback" not in sleeper.stop()
+            found = await load.check(dispatcher)
+            assert resolved == found.resolved > 0
+            assert (found.failed, found.again > 0) == (0, True)
+
+        run(postgres_database, story)
+        assert "Traceback" not in awake.stop()
+    load.close()
+
+
 def test_a_database_that_crashes_under_its_workers_loses_nothing(postgres_database: str) -> None:
     """The world stays as it was; the journal and the queue go down and come back."""
     api = MessagesAPI(answer, deterministic=False, keep=1)
