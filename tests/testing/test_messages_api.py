@@ -128,14 +128,14 @@ async def test_other_tasks_run_between_the_events_of_a_stream() -> None:
     steps: list[str] = []
     api = MessagesAPI(script("wort " * 300, then="last"))
 
-    async def converse(name: str) -> None:
-        async with api.client().messages.stream(**CREATE) as stream:
-            async for _ in stream.text_stream:
-                steps.append(name)  # noqa: PERF401 - the other task appends in between
+    async def read(name: str, stream: Any) -> None:
+        async for _ in stream.text_stream:
+            steps.append(name)  # noqa: PERF401 - the other task appends in between
 
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(converse, "a")
-        tasks.start_soon(converse, "b")
+    streams = api.client().messages.stream(**CREATE), api.client().messages.stream(**CREATE)
+    async with streams[0] as one, streams[1] as two, anyio.create_task_group() as tasks:
+        tasks.start_soon(read, "a", one)
+        tasks.start_soon(read, "b", two)
     assert (steps.count("a"), steps.count("b")) == (300, 300)
     changes = sum(one != other for one, other in itertools.pairwise(steps))
     assert changes > 100
