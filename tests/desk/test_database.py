@@ -230,7 +230,7 @@ def test_a_server_url_may_be_written_in_three_ways(postgres_database: str) -> No
 
 def test_a_desk_outlives_the_loss_of_its_connections(postgres_database: str, ana: Actor) -> None:
     with desk.open_database(postgres_database) as database:
-        kill = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
+        kill = "SELECT pg_terminate_backend(pid, 20000) FROM pg_stat_activity WHERE datname = current_database()"
         statement(postgres_database, f"{kill} AND pid <> pg_backend_pid()")
         with database.transaction(ana) as repository:
             repository.get_order_by_id("97531")
