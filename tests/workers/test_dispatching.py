@@ -64,6 +64,17 @@ async def test_while_one_runs_another_may_wait_so_that_no_message_is_overlooked(
     assert not await dispatcher.wake("c")  # both are running: they look again when they are done
 
 
+async def test_one_that_a_worker_has_just_taken_is_left_to_it_by_those_who_look_around(
+    dispatcher: Dispatcher, tables: sa.Connection
+) -> None:
+    await dispatcher.wake("just taken")
+    runs(tables, "PENDING")
+    await dispatcher.wake("taken long ago")
+    runs(tables, "PENDING", since=time.time() - 60)
+    assert await dispatcher.wake_all(["just taken", "taken long ago"]) == 1
+    assert await waiting(dispatcher) == [("just taken", True), ("taken long ago", True), ("taken long ago", False)]
+
+
 async def test_posting_keeps_the_message_and_wakes_a_worker_unless_it_came_before(dispatcher: Dispatcher) -> None:
     assert await dispatcher.post("c", "Привет", key="k", principal=JOHN) == "queued"
     assert await waiting(dispatcher) == [("c", False)]

@@ -211,7 +211,8 @@ async def test_no_more_turns_begin_than_the_rate_allows(dispatcher: Dispatcher, 
         for number in range(5):
             await ends_as(dispatcher, f"c-{number}", "completed")
     engine = sa.create_engine(dispatcher.queue.url, poolclass=sa.pool.NullPool)
-    query = "SELECT started_at_epoch_ms FROM turnkeeper_workers.workflow_status ORDER BY 1"
+    table = "turnkeeper_workers.workflow_status"
+    query = f"SELECT started_at_epoch_ms FROM {table} WHERE started_at_epoch_ms IS NOT NULL ORDER BY 1"
     with engine.connect() as connection:
         began = list(connection.exec_driver_sql(query).scalars())
     assert len(began) >= 5  # one may be handed over again while it waits; its turn is run once all the same

@@ -20,6 +20,7 @@ __all__ = ("Dispatcher", "open_dispatcher")
 
 _log = logging.getLogger("turnkeeper")
 _T = TypeVar("_T")
+_MOMENT = 5.0  # seconds
 
 
 class Dispatcher:
@@ -57,13 +58,17 @@ class Dispatcher:
         return bool(await self._quietly(functools.partial(self._queue.put, conversation_id), "wake a worker"))
 
     async def wake_all(self, conversation_ids: Iterable[str]) -> int:
-        """Have workers look at those of the conversations that don't wait for one yet; how many these were."""
+        """Have workers look at those of the conversations that don't wait for one yet; how many these were.
+
+        One that a worker took from the queue a moment ago is about to be driven, and is left alone as well.
+        """
         names = list(conversation_ids)
         if not names:
             return 0
         handings = await self._quietly(self._queue.handings, "look into the queue") or []
-        waiting = {one.conversation_id for one in handings if not one.running}
-        return sum([await self.wake(name) for name in names if name not in waiting])
+        just_taken = time.time() - _MOMENT
+        settled = {one.conversation_id for one in handings if not one.running or one.since > just_taken}
+        return sum([await self.wake(name) for name in names if name not in settled])
 
     async def in_thread(self, function: Callable[[], _T]) -> _T:
         """Run one of the queue's methods."""
