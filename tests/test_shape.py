@@ -78,8 +78,9 @@ DRAWERS = frozenset({"utils", "util", "base", "manager", "managers", "helpers", 
 
 HEAVY = frozenset(
     {
-        *("alembic", "anthropic", "click", "dbos", "httpx2", "jsonschema_rs", "mcp", "prompt_toolkit", "psycopg"),
-        *("pydantic", "rich", "sqlalchemy", "starlette", "uvicorn"),
+        *("ag_ui", "alembic", "anthropic", "click", "cryptography", "dbos", "httpx2", "jsonschema_rs", "jwt"),
+        *("markdown_it", "mcp", "nh3", "opentelemetry", "prompt_toolkit", "psycopg", "pydantic", "rich", "sqlalchemy"),
+        *("sse_starlette", "starlette", "uvicorn"),
     }
 )
 """Loaded when used, never when the package is imported."""

@@ -90,7 +90,8 @@ def test_any_arguments_either_validate_or_are_refused_in_words(given_arguments: 
         text = str(error)
         assert text.strip()
         text.encode("utf-8")
-        assert "pydantic" not in text
+        # A refusal names the arguments, and Hypothesis draws on words of this package.
+        assert "pydantic" in before or "pydantic" not in text
     else:
         assert set(validated) <= set(given_arguments)
         assert type(validated["number"]) is int

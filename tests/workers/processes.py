@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -17,6 +18,8 @@ import anyio
 __all__ = ("WorkerProcess", "until")
 
 ROOT = Path(__file__).resolve().parents[2]
+_SILENCE = 90.0
+"""Seconds a worker may take for a line that a test waits for; then it is killed, and the test fails."""
 
 
 async def until(check: Callable[[], Awaitable[bool]], what: str, *, seconds: float = 90) -> float:
@@ -73,7 +76,12 @@ class WorkerProcess:
 
     def _line(self) -> str:
         assert self._process.stdout is not None
-        return self._process.stdout.readline().strip()
+        alarm = threading.Timer(_SILENCE, self._process.kill)
+        alarm.start()
+        try:
+            return self._process.stdout.readline().strip()
+        finally:
+            alarm.cancel()
 
     def __enter__(self) -> Self:
         return self
