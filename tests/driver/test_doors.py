@@ -159,7 +159,9 @@ def test_system_tools_and_extras_are_sent_as_given() -> None:
 
 def test_settings_come_from_arguments_then_the_environment_then_the_file_then_defaults(tmp_path: Path) -> None:
     (tmp_path / "turnkeeper.toml").write_text('model = "from-file"\nmax_tokens = 7\njournal = "sqlite:///a.db"\n')
-    settings = Settings(environ={"ANTHROPIC_MODEL": "from-env", "TURNKEEPER_MAX_REQUESTS": "9"}, folder=tmp_path)
+    trust = {"TURNKEEPER_TRUST_FILE": str(tmp_path)}
+    environ = {"ANTHROPIC_MODEL": "from-env", "TURNKEEPER_MAX_REQUESTS": "9", **trust}
+    settings = Settings(environ=environ, folder=tmp_path)
     assert settings.find("model", "given") == "given"
     assert settings.find("model") == "from-env"
     assert settings.find("max_requests") == 9

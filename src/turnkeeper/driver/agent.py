@@ -97,7 +97,7 @@ class Agent:
         self._registry = Registry(tools)
         self._given_client = client
         self._api_key = api_key
-        self._base_url = None if client is not None else settings.base_url(base_url, api_key=api_key)
+        self._base_url = None if client is not None else settings.find("base_url", base_url)
         self._headers = headers
         self._timeout = timeout
         self._owns_client = client is None or not hasattr(client, "post")

@@ -1,12 +1,14 @@
 """Settings: arguments, then the environment, then `turnkeeper.toml`, then defaults.
 
-The file is that of the working folder, which may be anybody's. It doesn't decide where a key of yours is sent: its
-`base_url` counts only where no key is found, or where TURNKEEPER_TRUST_FILE is set to 1.
+The file is that of the working folder, which may be anybody's. What runs code, says what the model is told or decides
+where anything goes (`base_url`, `tools`, `system`, `journal`, `desk`) counts there only where the user trusts the file:
+TURNKEEPER_TRUST_FILE names it.
 """
 
 from __future__ import annotations
 
 import os
+import shlex
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,11 +27,17 @@ DEFAULTS: dict[str, Any] = {
 
 _ENVIRONMENT: dict[str, tuple[str, ...]] = {"model": ("ANTHROPIC_MODEL",), "base_url": ("ANTHROPIC_BASE_URL",)}
 """Variables besides TURNKEEPER_ and the setting's name."""
-_CREDENTIALS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 _TRUST = "TURNKEEPER_TRUST_FILE"
-_NAMES = frozenset(
-    {"model", "base_url", "max_tokens", "max_requests", "budget", "journal", "system", "tools", "tool_choice", "desk"}
-)
+_NEEDS_TRUST = {
+    "base_url": ("where requests go", "give base_url= or --base-url, set ANTHROPIC_BASE_URL"),
+    "tools": ("which code runs", "give -T, set TURNKEEPER_TOOLS"),
+    "system": ("what the model is told", "give -s, set TURNKEEPER_SYSTEM"),
+    "journal": ("where conversations are kept", "give --journal, set TURNKEEPER_JOURNAL"),
+    "desk": ("where the desk's records are kept", "give --database, set TURNKEEPER_DESK"),
+}
+"""What each setting decides, and how to say it oneself."""
+_HARMLESS = ("model", "max_tokens", "max_requests", "budget", "tool_choice")
+_NAMES = frozenset({*_NEEDS_TRUST, *_HARMLESS})
 _NUMBERS: dict[str, type] = {"max_tokens": int, "max_requests": int, "budget": float}
 
 
@@ -44,62 +52,42 @@ class Settings:
     def find(self, name: str, given: Any = None) -> Any:
         """The value of `name`: `given` if it is not None, else the environment's, the file's, the default, None.
 
-        ConfigurationError says which place holds something that can't be read, or an endpoint that is not trusted with
-        a key (see `base_url`).
+        ConfigurationError says which place holds something that can't be read, or that the file, which nobody said to
+        trust, has one of the settings that could do harm.
         """
-        if name == "base_url":
-            return self.base_url(given)
-        return self._find(name, given)
-
-    def base_url(self, given: str | None = None, *, api_key: str | None = None) -> str | None:
-        """The endpoint; None for the official one. `api_key` is a key that was given as an argument.
-
-        ConfigurationError if the endpoint is the file's and the key is not: the key would go wherever the file says.
-        """
-        if given is not None:
-            return given
-        if (chosen := self._from_environment("base_url")) is not None:
-            return str(chosen)
-        found = self._read().get("base_url")
-        if found is None:
-            return None
-        if not isinstance(found, str):
-            raise ConfigurationError(f"{self._path()}: base_url must be a text, not {found!r}")
-        if not self._is_trusted() and (source := self._key_from(api_key)):
-            raise ConfigurationError(
-                f"{self._path()} says where requests go (base_url), and the key comes from {source}: a file in the"
-                " working folder is not trusted with it. Set ANTHROPIC_BASE_URL, give base_url= or --base-url, or"
-                f" set {_TRUST}=1"
-            )
-        return found
-
-    def _is_trusted(self) -> bool:
-        return self._environ.get(_TRUST, "").strip().lower() not in ("", "0", "false", "no")
-
-    def _key_from(self, api_key: str | None) -> str | None:
-        """Where a key would come from; None if there is none."""
-        if api_key:
-            return "api_key="
-        for variable in _CREDENTIALS:
-            if self._environ.get(variable, "").strip():
-                return variable
-        if self._environ is not os.environ:
-            return None
-        import anthropic  # noqa: PLC0415 - heavy, and needed only where a file names an endpoint
-
-        try:
-            found = anthropic.AsyncAnthropic(max_retries=0).credentials
-        except (anthropic.AnthropicError, ValueError):  # told when they are used
-            return None
-        return None if found is None else "the SDK's own profile"
-
-    def _find(self, name: str, given: Any) -> Any:
         if given is not None:
             return given
         found = self._from_environment(name)
         if found is None:
-            found = self._read().get(name)
+            found = self._from_file(name)
         return DEFAULTS.get(name) if found is None else found
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether TURNKEEPER_TRUST_FILE says so: it is 1, or names the file or its folder (several as in PATH)."""
+        said = self._environ.get(_TRUST, "").strip()
+        if said.lower() in ("", "0", "false", "no", "off"):
+            return False
+        if said.lower() in ("1", "true", "yes", "on"):
+            return True
+        path = self._path().resolve()
+        named = [Path(one).resolve() for one in said.split(os.pathsep) if Path(one).is_absolute()]
+        return any(one in (path, path.parent) for one in named)
+
+    def _from_file(self, name: str) -> Any:
+        found = self._read().get(name)
+        if found is None or name not in _NEEDS_TRUST:
+            return found
+        if not self.is_trusted:
+            decides, instead = _NEEDS_TRUST[name]
+            raise ConfigurationError(
+                f"{self._path()} sets {name}, which decides {decides}, and a file of the working folder is not trusted"
+                f" with that: {instead}, or look at the file and trust it:"
+                f" {_TRUST}={shlex.quote(str(self._path().resolve()))}"
+            )
+        if not isinstance(found, str) and name != "tools":
+            raise ConfigurationError(f"{self._path()}: {name} must be a text, not {found!r}")
+        return found
 
     def _from_environment(self, name: str) -> Any:
         for variable in (*_ENVIRONMENT.get(name, ()), f"TURNKEEPER_{name.upper()}"):
