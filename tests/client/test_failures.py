@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import traceback
 from typing import Any
 
 import anthropic
@@ -12,9 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import turnkeeper as tk
 from turnkeeper.client.api import APIClient
 from turnkeeper.client.failures import failure_in_stream
-from turnkeeper.errors import APIError
+from turnkeeper.core.retries import RetryPolicy
+from turnkeeper.errors import APIError, ConfigurationError
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | (st.text(max_size=8) | st.just("\ud83d")),
@@ -108,3 +111,110 @@ def test_an_error_event_of_another_endpoint_is_retried_unless_its_kind_is_final(
     spent = {"type": "rate_limit_error", "details": {"error_code": "enforced_spend_limit_reached"}}
     assert not failure_in_stream({"error": spent}, None).retryable
     assert failure_in_stream({"error": spent | {"details": {"error_code": {}}}}, None).retryable
+
+
+KEY = "gw/ключ-нет:7f3a+9c"  # no pattern of a key: only the client knows that it is one
+ASCII_KEY = "gw/7f3a+9c=e2 b1"
+
+
+def _walk(error: BaseException | None) -> list[BaseException]:
+    """The exception with everything that hangs on it."""
+    if error is None:
+        return []
+    return [error, *_walk(error.__cause__), *_walk(error.__context__)]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("status", [400, 403, 404, 429, 500, 529])
+@pytest.mark.parametrize("spelled", [ASCII_KEY, "gw%2F7f3a%2B9c%3De2%20b1", "gw%2F7f3a%2B9c%3De2+b1"])
+async def test_an_error_repeats_no_key_wherever_the_endpoint_put_it(status: int, spelled: str) -> None:
+    inner = {
+        "type": f"kind {spelled}",
+        "message": f"键 {spelled} 被拒绝",
+        "details": {"error_code": 1, "seen": [spelled]},
+    }
+    answer = json.dumps({"error": inner}).encode()
+
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        assert request.headers["authorization"] == f"Bearer {ASCII_KEY}"
+        return httpx2.Response(status, content=answer, headers={"request-id": f"req {spelled}"})
+
+    http = httpx2.AsyncClient(transport=httpx2.MockTransport(handle))
+    async with anthropic.AsyncAnthropic(api_key=ASCII_KEY, base_url="http://x.test", http_client=http) as sdk:
+        with pytest.raises(APIError) as raised:
+            await APIClient(sdk).send(b"{}")
+    error = raised.value
+    assert (str(error), error.kind, error.request_id) == ("键 *** 被拒绝", "kind ***", "req ***")
+    assert error.details == {"error_code": 1, "seen": ["***"]}
+    assert _walk(error) == [error]  # nothing of the SDK's hangs on it, whose text and request hold the key
+    shown = "".join(traceback.format_exception(error))
+    assert ASCII_KEY not in shown
+    assert spelled not in shown
+
+
+@pytest.mark.anyio
+async def test_headers_of_the_callers_own_and_a_login_in_the_address_are_keys_too() -> None:
+    secrets = {"X-Gateway-Token": "tok-1 a", "Cookie": "sid=s3ssion; t=othervalue", "x-request-tag": "harmless"}
+    answer = {"error": {"message": "tok-1 a s3ssion othervalue p%40ssw0rd p@ssw0rd qu3ryvalue harmless"}}
+
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(400, json=answer)
+
+    http = httpx2.AsyncClient(transport=httpx2.MockTransport(handle))
+    address, query = "http://us:p%40ssw0rd@x.test", {"sig": "qu3ryvalue", "api-version": "harmless"}
+    async with anthropic.AsyncAnthropic(api_key="none", base_url=address, http_client=http, default_query=query) as sdk:
+        with pytest.raises(APIError) as raised:
+            await APIClient(sdk, headers=secrets).send(b"{}")
+    assert str(raised.value) == "*** *** *** *** *** *** harmless"
+
+
+@pytest.mark.anyio
+async def test_an_error_inside_a_stream_repeats_no_key() -> None:
+    event = {"type": "error", "error": {"type": "api_error", "message": f"no model for {ASCII_KEY}"}}
+    body = f"event: error\ndata: {json.dumps(event)}\n\n".encode()
+
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(200, content=body, headers={"content-type": "text/event-stream"})
+
+    http = httpx2.AsyncClient(transport=httpx2.MockTransport(handle))
+    sdk = anthropic.AsyncAnthropic(api_key=ASCII_KEY, base_url="http://x.test", http_client=http)
+    agent = tk.Agent(client=sdk, retry=RetryPolicy(retries=0))
+    async with sdk, agent.open() as keeper:
+        conversation = await keeper.conversation("c")
+        with pytest.raises(APIError) as raised:
+            await conversation.send("привет")
+        kept = await keeper.journal.export("c")
+    assert str(raised.value) == "no model for ***"
+    assert ASCII_KEY not in kept
+    assert "no model for ***" in kept
+
+
+@pytest.mark.anyio
+async def test_what_broke_a_connection_is_told_in_a_note_without_the_key() -> None:
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        raise httpx2.LocalProtocolError(f"Illegal header value b'Bearer {ASCII_KEY}'", request=request)
+
+    http = httpx2.AsyncClient(transport=httpx2.MockTransport(handle))
+    async with anthropic.AsyncAnthropic(api_key=ASCII_KEY, base_url="http://x.test", http_client=http) as sdk:
+        with pytest.raises(APIError) as raised:
+            await APIClient(sdk).send(b"{}")
+    error = raised.value
+    assert str(error) == "the connection to the API failed (LocalProtocolError)"
+    [note] = error.__notes__
+    assert note == "from APIConnectionError: Connection error., from LocalProtocolError: Illegal header value b'***'"
+    assert ASCII_KEY not in "".join(traceback.format_exception(error))
+    assert _walk(error) == [error]
+
+
+@pytest.mark.parametrize("key", [KEY, "sk-ant-line\nbreak"])
+def test_a_key_that_no_header_can_carry_is_refused_without_being_shown(key: str) -> None:
+    agent = tk.Agent(api_key=key, base_url="http://127.0.0.1:9")
+    with pytest.raises(ConfigurationError, match="the key holds characters that no key has") as raised:
+        agent.run_sync("x")
+    assert key not in "".join(traceback.format_exception(raised.value))
+
+
+@pytest.mark.anyio
+async def test_a_key_at_the_place_where_a_long_text_is_cut_leaves_no_half() -> None:
+    found = await refused(400, json.dumps({"error": {"message": "x" * 1990 + " sk-ant-SENTINEL-0123456789"}}).encode())
+    assert str(found) == "x" * 1990 + " sk-***"

@@ -118,7 +118,7 @@ def test_the_doors_send_nothing_to_the_files_endpoint(
 def test_a_setting_that_is_no_text_is_named(tmp_path: Path, line: str, said: str) -> None:
     (tmp_path / "turnkeeper.toml").write_text(line + "\n")
     with pytest.raises(ConfigurationError) as raised:
-        Settings(environ={"TURNKEEPER_TRUST_FILE": "1"}, folder=tmp_path).find(line.split()[0])
+        Settings(environ={"TURNKEEPER_TRUST_FILE": "1"}, folder=tmp_path).find(line.partition(" ")[0])
     assert str(raised.value) == f"{tmp_path}/turnkeeper.toml: {said}"
 
 

@@ -229,17 +229,73 @@ async def test_a_keyboard_interrupt_goes_through(wrapped: bool) -> None:
         ("eyJhbGciOiJI.eyJzdWIiOiIx.c2ln", "***"),
         ("-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----", "***"),
         ("my_password_2 = hunter2", "my_password_2 = ***"),
-        ("nothing to hide: order 7, https://example.com/a?b=c", "nothing to hide: order 7, https://example.com/a?b=c"),
+        ("Authorization: Token abcdef, x", "Authorization: Token ***"),
+        (
+            "authorization: AWS4-HMAC-SHA256 Credential=A/2, Signature=b\nnext",
+            "authorization: AWS4-HMAC-SHA256 ***\nnext",
+        ),
+        ("{'authorization': 'Token abc', 'x': 1}", "{'authorization': ***, 'x': 1}"),
+        ("[(b'x-api-key', b'hunter2'), ('Cookie', 'a=b')]", "[(b'x-api-key', ***), ('Cookie', ***)]"),
+        ("Cookie: session=abc; b=c", "Cookie: ***"),
+        (r'"{\"password\": \"hunter2\", \"a\": 1}"', r'"{\"password\": ***, \"a\": 1}"'),
+        (r'password="pa\"ss", x', "password=***, x"),
+        ("password=b'x' tail", "password=*** tail"),
+        ("password: 'cut off he", "password: ***"),
+        ("password=a,b next", "password=*** next"),
+        ("a=1,password=x,b=2", "a=1,password=***,b=2"),
+        ("tokens: ['abc', 'def']", "tokens: ***"),
+        ("https://tok3n@host/x", "https://***@host/x"),
+        ("https://ghp_x:x-oauth-basic@github.com/a", "https://***@github.com/a"),
+        ("https://x.example/?sig=abc&a=1&key=AB#f", "https://x.example/?sig=***&a=1&key=***#f"),
+        ("curl --api-key abc123 --max-tokens 500", "curl --api-key *** --max-tokens 500"),
+        ("AccountKey=abc==;EndpointSuffix=core", "AccountKey=***;EndpointSuffix=core"),
+        ("<password>abc</password>", "<password>***</password>"),
+        ("пароль: тайна, 密码：秘密", "пароль: ***, 密码：***"),
+        ("Basic YTpiYzpk and bearer ABCDEFGH", "Basic *** and bearer ***"),
+        ("token: 482913", "token: ***"),
+        ("secret_reset_url=https://x.example/?token=abc", "secret_reset_url=https://x.example/?token=***"),
     ],
 )
-def test_masking_hides_secrets_and_leaves_the_rest(text: str, masked: str) -> None:
+def test_masking_hides_secrets(text: str, masked: str) -> None:
     assert mask(text) == masked
     assert mask(masked) == masked
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "nothing to hide: order 7, https://example.com/a?b=c",
+        "--max-tokens: must be 1 or more, not 0",
+        "max_tokens: 32000 > 8192, which is the maximum",
+        "thinking.budget_tokens: Input should be greater than or equal to 1024",
+        "tokens_used=5, input_tokens: 12, maxTokens: 5, tokenCount=7, max_token: 5",
+        "password: must be 8 characters; api_key: Field required; token_type: bearer",
+        "Unexpected token: x in JSON",
+        "basic information about bearer tokens; Basic examples",
+        "tokenizer: cl100k, secretary: Ana, passwordless: on",
+        "https://medium.example/@ana and postgresql://bot@host/db",
+    ],
+)
+def test_masking_leaves_alone_what_is_no_secret(text: str) -> None:
+    assert mask(text) == text
+
+
+@pytest.mark.parametrize(
     "piece",
-    ["a", "a-", "eyJ-", "a://a:", "password-", "password ", "token='", "sk-", "Bearer ", "-----BEGIN PRIVATE KEY"],
+    [
+        *("a", "a-", "eyJ-", "a://a:", "password-", "password ", "token='", "sk-", "Bearer ", "-----BEGIN PRIVATE KEY"),
+        *(
+            "--a-",
+            "https://a",
+            "tokens: ",
+            "--token ",
+            "'token','",
+            "<token>",
+            "token=a,b",
+            "token:'x\\\\",
+            "Bearer aa-",
+        ),
+    ],
 )
 def test_masking_takes_its_time_from_the_length_of_the_text_only(piece: str) -> None:
     assert mask(piece * (50_000 // len(piece)))

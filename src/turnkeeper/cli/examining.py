@@ -10,6 +10,9 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
+
+import sqlalchemy as sa
 
 from turnkeeper.cli.conversing import endpoint, has_credentials, practice_api
 from turnkeeper.cli.escapes import clean_line, json_text
@@ -21,6 +24,8 @@ from turnkeeper.cli.problems import line_for, without_secrets
 from turnkeeper.cli.terminal import Style, Terminal, is_dumb
 from turnkeeper.driver.agent import Agent
 from turnkeeper.driver.settings import Settings
+from turnkeeper.journal.urls import shown
+from turnkeeper.tools.masking import MASK
 from turnkeeper.types import TurnStatus
 
 __all__ = ("doctor",)
@@ -96,7 +101,16 @@ def _settings() -> tuple[State, str]:
 
 
 def _endpoint(base_url: str | None) -> tuple[State, str]:
-    return "ok", endpoint(base_url) or "https://api.anthropic.com (the default)"
+    url = endpoint(base_url)
+    return "ok", "https://api.anthropic.com (the default)" if url is None else _address(url)
+
+
+def _address(url: str) -> str:
+    """An address without the login and the values in it: both may be keys."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    query = "&".join(f"{name}={MASK}" for name, _ in parse_qsl(parts.query, keep_blank_values=True))
+    return urlunsplit((parts.scheme, f"{MASK}@{host}" if host != parts.netloc else host, parts.path, query, ""))
 
 
 def _key(base_url: str | None) -> tuple[State, str]:
@@ -124,7 +138,9 @@ def _journal(url: str | None) -> tuple[State, str]:
         return Exit.DONE
 
     in_loop(look)
-    return "ok", f"{without_secrets(journal_url(url))} opens, and {''.join(found)}"
+    where = journal_url(url)
+    named = where if where == "memory:" else shown(sa.make_url(where))
+    return "ok", f"{named} opens, and {''.join(found)}"
 
 
 def _simulator() -> tuple[State, str]:

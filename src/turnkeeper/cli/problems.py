@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from turnkeeper.cli.escapes import clean_line
+from turnkeeper.cli.escapes import clean, clean_line
 from turnkeeper.cli.exits import Exit
 from turnkeeper.errors import APIError, ConfigurationError, InputError, TurnkeeperError
 
@@ -66,7 +66,7 @@ def report(error: BaseException) -> Exit:
         _say(found.format_message())
         return Exit.USAGE
     if debugging() and not isinstance(found, click.UsageError):
-        _say(without_secrets("".join(traceback.format_exception(error))).rstrip())
+        _say(clean(without_secrets("".join(traceback.format_exception(error)))).rstrip())
     elif not isinstance(found, click.ClickException | TurnkeeperError | OSError):
         logging.getLogger("turnkeeper.cli").error("a command failed", exc_info=error)
     _say(f"turnkeeper: {line_for(found)}")
@@ -170,8 +170,12 @@ def told() -> Iterator[None]:
 
 
 class _Formatter(logging.Formatter):
+    """Lines without secrets and escape sequences; what a record says on further lines is set in, so that no text of
+    others can pass for a record of its own.
+    """
+
     def format(self, record: logging.LogRecord) -> str:
-        return without_secrets(super().format(record))
+        return clean(without_secrets(super().format(record))).replace("\n", "\n    ")
 
 
 class _LogFile(logging.handlers.RotatingFileHandler):

@@ -7,9 +7,10 @@ try, so the SDK's own are switched off. Loading this module loads the SDK.
 from __future__ import annotations
 
 import asyncio
+import os
 import weakref
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,13 +18,16 @@ import anthropic
 import httpx2
 
 from turnkeeper.client.failures import failure_from
-from turnkeeper.errors import ConfigurationError
+from turnkeeper.client.own_secrets import Hide, hiding, values_of
+from turnkeeper.errors import APIError, ConfigurationError
+from turnkeeper.tools.masking import mask_values
 from turnkeeper.wire.frames import CONTENT_TYPE
 from turnkeeper.wire.json import decode
 
 __all__ = ("APIClient", "RawAnswer", "RawStream")
 
 _PATH = "/v1/messages"
+_KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 _TAKE_OBJECTS = (anthropic.AsyncAnthropicBedrock, anthropic.AsyncAnthropicVertex)
 """Clients that build the address from the body, and so need it as an object."""
 
@@ -39,12 +43,13 @@ class RawAnswer:
 @dataclass(frozen=True, slots=True)
 class RawStream:
     """A streamed answer. `chunks` raises APIError when the connection breaks; `framed`: it is no text but Amazon's
-    binary event stream.
+    binary event stream; `hide` takes the request's secrets out of what the stream says of a failure.
     """
 
     chunks: AsyncGenerator[bytes, None]
     request_id: str | None
     framed: bool
+    hide: Hide
 
 
 class APIClient:
@@ -86,7 +91,9 @@ class APIClient:
         try:
             sdk = anthropic.AsyncAnthropic(api_key=api_key, base_url=base_url, max_retries=0)
         except (anthropic.AnthropicError, ValueError) as error:
-            raise ConfigurationError(f"the credentials can't be used: {error}") from error
+            raise ConfigurationError(
+                f"the credentials can't be used: {mask_values(str(error), _given(api_key))}"
+            ) from None
         if sdk.api_key is None and sdk.auth_token is None and sdk.credentials is None:
             if str(sdk.base_url).startswith("https://api.anthropic.com"):
                 raise ConfigurationError(
@@ -94,6 +101,10 @@ class APIClient:
                     " to run without one"
                 )
             sdk = anthropic.AsyncAnthropic(api_key="none", base_url=base_url, max_retries=0)
+        if any(not (one.isascii() and one.isprintable()) for one in (sdk.api_key, sdk.auth_token) if one):
+            raise ConfigurationError(
+                "the key holds characters that no key has (a blank line, a letter that is not ASCII?)"
+            )
         client = cls(sdk, headers=headers, timeout=timeout)
         weakref.finalize(client, _close_on, asyncio.get_running_loop(), sdk).atexit = False
         return client
@@ -103,29 +114,45 @@ class APIClient:
 
     async def send(self, body: bytes) -> RawAnswer:
         """One request, answered whole. Raises APIError."""
-        with _translated():
-            response = await self._sdk.post(
-                _PATH, cast_to=httpx2.Response, options=self._options, **self._payload(body)
-            )
-        return RawAnswer(response.content, response.headers.get("request-id"))
+        response = await self._post(body)
+        return RawAnswer(response.content, self._request_id(response))
 
     @asynccontextmanager
     async def stream(self, body: bytes) -> AsyncIterator[RawStream]:
         """One request, answered as a stream: `async with client.stream(body) as answer`. Raises APIError."""
-        with _translated():
-            response = await self._sdk.post(
-                _PATH,
-                cast_to=httpx2.Response,
-                options=self._options,
-                stream=True,
-                stream_cls=anthropic.AsyncStream[Any],
-                **self._payload(body),
-            )
+        response = await self._post(body, stream=True, stream_cls=anthropic.AsyncStream[Any])
         framed = response.headers.get("content-type", "").startswith(CONTENT_TYPE)
+        hide = self._hide(response.request)
         try:
-            yield RawStream(_chunks(response), response.headers.get("request-id"), framed)
+            yield RawStream(_chunks(response, hide), self._request_id(response), framed, hide)
         finally:
             await response.aclose()
+
+    async def _post(self, body: bytes, **more: Any) -> httpx2.Response:
+        # The failure is raised outside of the handler: no traceback, and no tool that reads them, finds the exception
+        # of the SDK behind it, whose text and request hold keys.
+        try:
+            response: httpx2.Response = await self._sdk.post(
+                _PATH, cast_to=httpx2.Response, options=self._options, **more, **self._payload(body)
+            )
+        except Exception as error:
+            failure = self._failure(error)
+            if failure is None:
+                raise
+        else:
+            return response
+        raise failure
+
+    def _failure(self, error: Exception) -> APIError | None:
+        return failure_from(error, self._hide(error.request if isinstance(error, anthropic.APIError) else None))
+
+    def _hide(self, request: httpx2.Request | None) -> Hide:
+        headers = {**self._options.get("headers", {}), **(request.headers if request is not None else {})}
+        return hiding(values_of(self._sdk, headers=headers, url=str(request.url) if request is not None else ""))
+
+    def _request_id(self, response: httpx2.Response) -> str | None:
+        found = response.headers.get("request-id")
+        return None if found is None else str(self._hide(response.request)(found))
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -147,18 +174,19 @@ def _close_on(loop: asyncio.AbstractEventLoop, sdk: anthropic.AsyncAnthropic) ->
         loop.call_soon_threadsafe(begin)
 
 
-async def _chunks(response: httpx2.Response) -> AsyncGenerator[bytes, None]:
-    with _translated():
+async def _chunks(response: httpx2.Response, hide: Hide) -> AsyncGenerator[bytes, None]:
+    failure = None
+    try:
         async for chunk in response.aiter_bytes():
             yield chunk
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    try:
-        yield
     except Exception as error:
-        failure = failure_from(error)
+        failure = failure_from(error, hide)
         if failure is None:
             raise
-        raise failure from error
+    if failure is not None:
+        raise failure
+
+
+def _given(key: str | None) -> list[str]:
+    """The keys that a client is made of."""
+    return [one for one in (key, *(os.environ.get(name) for name in _KEYS)) if one]

@@ -116,7 +116,7 @@ async def _read(answer: RawStream, message: Assembly, emit: Emit | None) -> byte
                 continue
             decoder, piece = Decoder(), bytes(body)
         for event in decoder.feed(piece):
-            data = _data(event, answer.request_id)
+            data = _data(event, answer)
             if data is None:
                 continue
             message.take(data)
@@ -138,7 +138,7 @@ async def _drain(chunks: AsyncGenerator[bytes, None]) -> None:
                 return
 
 
-def _data(event: ServerEvent, request_id: str | None) -> dict[str, Any] | None:
+def _data(event: ServerEvent, answer: RawStream) -> dict[str, Any] | None:
     if event.data.strip() == "[DONE]":
         return None
     try:
@@ -146,7 +146,7 @@ def _data(event: ServerEvent, request_id: str | None) -> dict[str, Any] | None:
     except ValueError as error:
         raise MalformedReplyError(f"the stream holds an event that is not JSON ({error})") from error
     if event.name == "error" or (isinstance(data, dict) and data.get("type") == "error"):
-        raise failure_in_stream(data, request_id)
+        raise failure_in_stream(data, answer.request_id, answer.hide)
     return data if isinstance(data, dict) else None
 
 
