@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,13 +19,13 @@ from turnkeeper.driver.turn import Turn
 from turnkeeper.errors import APIError, ConversationBusyError, UnknownConversationError
 from turnkeeper.journal import Journal, Queued
 from turnkeeper.types import Principal
-from turnkeeper.updates import CallFinished, CallStarted, TurnEnded
+from turnkeeper.updates import CallFinished, CallStarted, TurnEnded, Update
 from turnkeeper.wire.json import encode
 
 if TYPE_CHECKING:
     from turnkeeper.driver.keeper import Keeper
 
-__all__ = ("Inject", "Left", "Stop", "WorkedOff", "post", "recoverable", "work_off")
+__all__ = ("Inject", "Left", "Stop", "Watch", "WorkedOff", "post", "recoverable", "work_off")
 
 _log = logging.getLogger("turnkeeper")
 
@@ -38,6 +38,9 @@ Stop = Callable[[], bool]
 
 Inject = Callable[[str, Principal | None], Mapping[str, Any]]
 """The tools' Injected parameters for a turn of that conversation in that principal's name."""
+
+Watch = Callable[[Conversation, Update], Awaitable[None]]
+"""Told each update of the turns that are driven; the turn goes on when it returns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +69,13 @@ async def post(
 
 
 async def work_off(
-    keeper: Keeper, conversation_id: str, *, turns: int | None, stop: Stop | None, inject: Inject | None
+    keeper: Keeper,
+    conversation_id: str,
+    *,
+    turns: int | None,
+    stop: Stop | None,
+    inject: Inject | None,
+    watch: Watch | None = None,
 ) -> WorkedOff:
     """See `Keeper.work_off`."""
     replies: list[Reply] = []
@@ -84,7 +93,7 @@ async def work_off(
         if stop is not None and stop():
             return ended("stopped")
         try:
-            reply = await _drive(conversation, step, stop, inject)
+            reply = await _drive(conversation, step, stop, inject, watch)
         except MovedOnError:
             continue
         except ConversationBusyError:
@@ -142,20 +151,24 @@ async def _principal_of_open_turn(keeper: Keeper, conversation: Conversation) ->
     return conversation.recorder.owner if sent is None else sent.principal
 
 
-async def _drive(conversation: Conversation, step: _Step, stop: Stop | None, inject: Inject | None) -> Reply | None:
+async def _drive(
+    conversation: Conversation, step: _Step, stop: Stop | None, inject: Inject | None, watch: Watch | None
+) -> Reply | None:
     """The turn's reply; None if it was left open for `stop`."""
     conversation.speak_as(step.principal, None if inject is None else inject(conversation.id, step.principal))
     content, key = (step.message.content, step.message.key) if step.message is not None else (None, None)
     turn = conversation.take_up(content, key, after=step.after)
     try:
-        return await turn if stop is None else await _drive_until(turn, stop)
+        if stop is None and watch is None:
+            return await turn
+        return await _drive_until(conversation, turn, stop, watch)
     except APIError as error:  # the turn has ended as failed, and the next message is no worse for it
         _log.warning("a turn of conversation %s failed: %s (%s)", conversation.id, error.kind, error.status)
         return reply_of(conversation.recorder, conversation.id)
 
 
-async def _drive_until(turn: Turn, stop: Stop) -> Reply | None:
-    """Drive the turn in steps; once `stop` says so, leave it where no call is under way."""
+async def _drive_until(conversation: Conversation, turn: Turn, stop: Stop | None, watch: Watch | None) -> Reply | None:
+    """Drive the turn in steps, telling each; once `stop` says so, leave it where no call is under way."""
     running: set[str] = set()
     async with turn:
         async for update in turn:
@@ -163,7 +176,9 @@ async def _drive_until(turn: Turn, stop: Stop) -> Reply | None:
                 running.add(update.call_id)
             elif isinstance(update, CallFinished):
                 running.discard(update.call_id)
-            if not running and stop() and not isinstance(update, TurnEnded):
+            if watch is not None:
+                await watch(conversation, update)
+            if stop is not None and not running and stop() and not isinstance(update, TurnEnded):
                 break
     return turn.reply
 

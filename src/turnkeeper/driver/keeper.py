@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from anyio.abc import TaskGroup
 
 from turnkeeper.driver.conversation import Conversation
-from turnkeeper.driver.inbox import Inject, Stop, WorkedOff, post, recoverable, work_off
+from turnkeeper.driver.inbox import Inject, Stop, Watch, WorkedOff, post, recoverable, work_off
 from turnkeeper.driver.names import checked_name
 from turnkeeper.driver.people import Approvals, Outcomes
 from turnkeeper.driver.reply import Reply
@@ -84,6 +84,7 @@ class Keeper:
         turns: int | None = None,
         stop: Stop | None = None,
         inject: Inject | None = None,
+        watch: Watch | None = None,
     ) -> WorkedOff:
         """Do what waits in a conversation: go on with its open turn, then run its messages, the oldest first.
 
@@ -91,9 +92,9 @@ class Keeper:
         again after the decision), when another driver is at work, after `turns` turns, or once `stop()` says so: then
         the turn is left where no call is under way, for another driver to go on with. A turn that fails ends as
         `failed` among the replies, and the next message is taken. `inject` gives the tools' Injected parameters by
-        conversation and principal.
+        conversation and principal; `watch(conversation, update)` is awaited with each update of the turns.
         """
-        return await work_off(self, conversation_id, turns=turns, stop=stop, inject=inject)
+        return await work_off(self, conversation_id, turns=turns, stop=stop, inject=inject, watch=watch)
 
     async def recoverable(self, *, limit: int = 50) -> tuple[str, ...]:
         """Ids of conversations that could go on by themselves and that nobody drives: for `work_off`, elsewhere too."""

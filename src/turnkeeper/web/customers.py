@@ -1,0 +1,164 @@
+"""The customer's part of the JSON API. The server owns the history: a customer sends only the newest message."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Annotated
+
+from pydantic import Field
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from turnkeeper.errors import UnknownConversationError
+from turnkeeper.journal import Summary
+from turnkeeper.types import Principal
+from turnkeeper.web.answers import Body, JSONAnswer, RefusedError, read_body
+from turnkeeper.web.door import Door, conversation_id, door_of
+from turnkeeper.web.projection import CustomerView
+from turnkeeper.web.service import Service
+from turnkeeper.web.sessions import Session
+from turnkeeper.web.streams import conversation_stream
+from turnkeeper.web.takeover import take_in
+from turnkeeper.web.transcripts import as_markdown
+
+__all__ = (
+    "MessageBody",
+    "begin_session",
+    "events",
+    "export",
+    "list_conversations",
+    "new_conversation",
+    "send_message",
+    "show_conversation",
+    "show_session",
+    "stop",
+)
+
+_LONGEST_KEY = 200
+_MOST_LISTED = 200
+
+
+class MessageBody(Body):
+    """A customer's message."""
+
+    text: Annotated[str, Field(min_length=1)]
+
+
+async def begin_session(request: Request) -> Response:
+    """The session, a new one if the browser has none."""
+    door = door_of(request)
+    session = door.session(request)
+    answer = session or door.fresh(request)
+    response = JSONAnswer(_session(door, answer))
+    if session is None:
+        door.sessions.put(response, request, answer)
+    return response
+
+
+async def show_session(request: Request) -> Response:
+    """Who the customer is to this door."""
+    door = door_of(request)
+    return JSONAnswer(_session(door, door.signed(request)))
+
+
+def _session(door: Door, session: Session) -> dict[str, object]:
+    who = session.principal
+    return {"kind": who.kind, "level": who.level, "title": door.title, "features": dict(door.features)}
+
+
+async def list_conversations(request: Request) -> Response:
+    """The customer's own conversations, the newest change first."""
+    door = door_of(request)
+    session = door.signed(request)
+    found = await door.running.journal.conversations(principal=session.principal, limit=_MOST_LISTED)
+    return JSONAnswer({"conversations": [line_of(one) for one in found]})
+
+
+def line_of(one: Summary) -> dict[str, object]:
+    """One conversation of a list."""
+    return {
+        "id": one.id,
+        "title": one.title,
+        "status": one.status or ("running" if one.turns else "new"),
+        "created_at": one.created_at,
+        "updated_at": one.updated_at,
+    }
+
+
+async def new_conversation(request: Request) -> Response:
+    """An id for a new conversation, which begins with its first message."""
+    door = door_of(request)
+    door.signed(request)
+    return JSONAnswer({"id": uuid.uuid4().hex}, 201)
+
+
+async def own(service: Service, name: str, session: Session) -> None:
+    """UnknownConversationError unless the conversation is the session's principal's."""
+    owner = await service.owner(name)
+    if not is_owner(owner, session.principal):
+        raise UnknownConversationError(f"no conversation {name!r} in this journal")
+
+
+def is_owner(owner: Principal | None, who: Principal) -> bool:
+    """Whether a conversation of that owner is this principal's."""
+    return owner is not None and (owner.kind, owner.id) == (who.kind, who.id)
+
+
+async def send_message(request: Request) -> Response:
+    """Take a message in: durable, once for each Idempotency-Key; the answer comes on the event stream."""
+    door, name = door_of(request), conversation_id(request)
+    session, service = door.signed(request), door.running
+    key = request.headers.get("idempotency-key", "")
+    if not key or len(key) > _LONGEST_KEY or not key.isprintable():
+        raise RefusedError(400, "idempotency_key", f"send an Idempotency-Key header: 1 to {_LONGEST_KEY} characters")
+    body = await read_body(request, MessageBody)
+    if len(body.text) > door.rates.text:
+        raise RefusedError(413, "too_large", f"a message has at most {door.rates.text} characters")
+    wait = door.messages.take(f"{session.principal.kind}:{session.principal.id}")
+    if wait:
+        raise RefusedError(429, "too_many_messages", "too many messages in a short time", wait=wait)
+    added = await take_in(service, name, body.text, key=key, principal=session.principal)
+    return JSONAnswer({"conversation": name, "key": key, "status": "queued" if added else "duplicate"}, 202)
+
+
+async def show_conversation(request: Request) -> Response:
+    """The conversation as it stands: the items of its event stream, all at once."""
+    door, name = door_of(request), conversation_id(request)
+    service = door.running
+    await own(service, name, door.signed(request))
+    view = CustomerView(service.make_filter)
+    items = [item for event in await service.journal.read(name) if (item := view.take(event)) is not None]
+    return JSONAnswer({"id": name, "last": view.seq, "items": items})
+
+
+async def events(request: Request) -> Response:
+    """The event stream."""
+    door, name = door_of(request), conversation_id(request)
+    session, service = door.signed(request), door.running
+    await own(service, name, session)
+    view = CustomerView(service.make_filter)
+    return await conversation_stream(request, door, session, name, view=view, raw=False)
+
+
+async def stop(request: Request) -> Response:
+    """End the turn that runs."""
+    door, name = door_of(request), conversation_id(request)
+    session, service = door.signed(request), door.running
+    await own(service, name, session)
+    return JSONAnswer({"stopped": await service.stop(name, principal=session.principal)}, 202)
+
+
+async def export(request: Request) -> Response:
+    """The customer's own transcript, to keep: JSON, or Markdown with `?format=markdown`."""
+    door, name = door_of(request), conversation_id(request)
+    service = door.running
+    await own(service, name, door.signed(request))
+    view = CustomerView(service.make_filter)
+    items = [item for event in await service.journal.read(name) if (item := view.take(event)) is not None]
+    disposition = {"content-disposition": 'attachment; filename="conversation.md"'}
+    if request.query_params.get("format") == "markdown":
+        return PlainTextResponse(as_markdown(items), headers=disposition, media_type="text/markdown")
+    return JSONAnswer(
+        {"conversation": name, "items": items},
+        headers={"content-disposition": 'attachment; filename="conversation.json"'},
+    )

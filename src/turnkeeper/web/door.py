@@ -1,0 +1,102 @@
+"""What a handler needs: the service, the sessions, the limits; found on the application's state."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.requests import Request
+
+from turnkeeper.types import Principal
+from turnkeeper.web.answers import RefusedError
+from turnkeeper.web.rates import Buckets, Rates, Slots
+from turnkeeper.web.service import Service
+from turnkeeper.web.sessions import Session, Sessions
+from turnkeeper.web.staff import Staff
+
+__all__ = ("Customer", "Door", "conversation_id", "door_of")
+
+Customer = Callable[[Request], Principal | None]
+"""Who the customer of a request is, as the application around this one knows them; None for an anonymous one."""
+_ID = re.compile(r"[A-Za-z0-9_.:@+-]{1,128}")
+
+
+@dataclass(kw_only=True)
+class Door:
+    """Everything that the handlers share. `service` is there while the application runs."""
+
+    sessions: Sessions
+    rates: Rates
+    staff: Staff
+    clock: Callable[[], float]
+    customer: Customer | None = None
+    title: str = "Turnkeeper"
+    features: Mapping[str, Any] = field(default_factory=dict)
+    metrics_token: str | None = None
+    service: Service | None = None
+
+    def __post_init__(self) -> None:
+        self.messages = Buckets(self.rates.messages, self.clock)
+        self.logins = Buckets(self.rates.logins, self.clock)
+        self.new_sessions = Buckets(self.rates.sessions, self.clock)
+        self.streams_of_principal = Slots(self.rates.streams_per_principal)
+        self.streams_of_address = Slots(self.rates.streams_per_address)
+
+    @property
+    def running(self) -> Service:
+        """The service. RefusedError while the application isn't running."""
+        if self.service is None:
+            raise RefusedError(503, "starting", "the service is starting; try again in a moment", wait=1)
+        return self.service
+
+    def session(self, request: Request) -> Session | None:
+        """The customer's session: the cookie's, or that of the application around."""
+        if self.customer is not None:
+            who = self.customer(request)
+            if who is not None:
+                return Session(who, f"given:{who.kind}:{who.id}", self.clock() + 3600)
+        return self.sessions.read(request, "customer")
+
+    def signed(self, request: Request) -> Session:
+        """The customer's session. RefusedError (401) without one."""
+        session = self.session(request)
+        if session is None:
+            raise RefusedError(401, "no_session", "begin a session first: POST api/session")
+        return session
+
+    def fresh(self, request: Request) -> Session:
+        """A session for a customer whom nobody knows yet."""
+        wait = self.new_sessions.take(address_of(request))
+        if wait:
+            raise RefusedError(429, "too_many_requests", "too many new sessions from this address", wait=wait)
+        return self.sessions.start(Principal("customer", f"web-{secrets.token_urlsafe(12)}", "anonymous"))
+
+    def employee(self, request: Request) -> Session:
+        """The staff session. RefusedError (401) without one."""
+        session = self.staff.session(request, self.sessions)
+        if session is None:
+            raise RefusedError(401, "sign_in", "sign in as staff first: POST api/console/session")
+        return session
+
+
+def door_of(request: Request) -> Door:
+    """The door that this request came through."""
+    door = request.app.state.door
+    assert isinstance(door, Door)
+    return door
+
+
+def address_of(request: Request) -> str:
+    """The address that the request came from, as the server knows it."""
+    return request.client.host if request.client else ""
+
+
+def conversation_id(request: Request) -> str:
+    """The id in the path. RefusedError (404) for what is no id that this door gives or takes."""
+    name = str(request.path_params["conversation"])
+    if not _ID.fullmatch(name):
+        raise RefusedError(404, "unknown_conversation", "there is no such conversation")
+    return name

@@ -1,0 +1,163 @@
+"""How staff sign in: a password file, the word of a trusted proxy, or, on this machine only, a demo user."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import ipaddress
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from starlette.requests import Request
+
+from turnkeeper.errors import ConfigurationError
+from turnkeeper.types import Principal
+from turnkeeper.web.sessions import Session, Sessions
+
+__all__ = ("Staff", "hashed", "matches", "read_passwords")
+
+_N, _R, _P = 2**15, 8, 1
+_NAME = re.compile(r"[^\s:]{1,64}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staff:
+    """Who may use the console.
+
+    `passwords` are hashes by name (`Staff.from_file`). `header` is the request header in which a proxy names whom it
+    has signed in (OpenID Connect), believed only from the addresses in `proxies`. `demo` signs everybody in under that
+    name: for one's own machine. With none of them, nobody gets in.
+    """
+
+    passwords: Mapping[str, str] = field(default_factory=dict)
+    header: str | None = None
+    proxies: Sequence[str] = ()
+    demo: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.header is not None and not self.proxies:
+            raise ConfigurationError(
+                f"the header {self.header} names staff, so it is believed from the proxy only: name the proxy's address"
+            )
+        for one in self.proxies:
+            try:
+                ipaddress.ip_network(one)
+            except ValueError as error:
+                raise ConfigurationError(f"the proxy {one!r} is no address and no network") from error
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Staff:
+        """Staff of a password file; see `read_passwords`."""
+        return cls(passwords=read_passwords(path))
+
+    @property
+    def is_real(self) -> bool:
+        """Whether there is a login that strangers can't pass."""
+        return self.demo is None and bool(self.passwords or self.header)
+
+    def session(self, request: Request, sessions: Sessions) -> Session | None:
+        """The request's staff session."""
+        if self.header is not None:
+            name = self._named(request)
+            if name is not None:
+                return Session(Principal("staff", name, "signed_in"), f"proxy:{name}", float("inf"))
+        if self.demo is not None:
+            name = request.cookies.get("turnkeeper_demo", "") or self.demo
+            name = name if _NAME.fullmatch(name) else self.demo
+            return Session(Principal("staff", name, "signed_in"), f"demo:{name}", float("inf"))
+        return sessions.read(request, "staff")
+
+    def check(self, name: str, password: str) -> bool:
+        """Whether the password is that person's. It takes as long for a name that isn't there."""
+        kept = self.passwords.get(name)
+        found = matches(password, kept if kept is not None else _NOBODY)
+        return found and kept is not None
+
+    def _named(self, request: Request) -> str | None:
+        """Whom a trusted proxy has signed in."""
+        assert self.header is not None
+        names = request.headers.getlist(self.header)
+        if len(names) != 1 or not _NAME.fullmatch(names[0]) or request.client is None:
+            return None
+        try:
+            peer = ipaddress.ip_address(request.client.host)
+        except ValueError:
+            return None
+        return names[0] if any(peer in ipaddress.ip_network(one) for one in self.proxies) else None
+
+
+def read_passwords(path: str | Path) -> dict[str, str]:
+    """A file of lines `name:hash`, as `python -m turnkeeper.web.staff NAME` prints them; # begins a comment.
+
+    ConfigurationError names the line that can't be used.
+    """
+    try:
+        lines = Path(path).read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"the staff file {path} can't be read: {error}") from error
+    found: dict[str, str] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        name, _, kept = line.strip().partition(":")
+        if not _NAME.fullmatch(name) or _parts(kept) is None:
+            raise ConfigurationError(f"{path}, line {number}: expected NAME:HASH, as `turnkeeper serve --help` tells")
+        found[name] = kept
+    if not found:
+        raise ConfigurationError(f"the staff file {path} names nobody")
+    return found
+
+
+def hashed(password: str) -> str:
+    """The password's hash by scrypt, with a salt of its own."""
+    salt = secrets.token_bytes(16)
+    return f"scrypt${_N}${_R}${_P}${_text(salt)}${_text(_scrypt(password, salt, _N, _R, _P))}"
+
+
+def matches(password: str, kept: str) -> bool:
+    """Whether it is the password of that hash."""
+    parts = _parts(kept)
+    if parts is None:
+        return False
+    n, r, p, salt, digest = parts
+    return hmac.compare_digest(_scrypt(password, salt, n, r, p), digest)
+
+
+def _scrypt(password: str, salt: bytes, n: int, r: int, p: int) -> bytes:
+    given = password.encode("utf-8", "surrogatepass")
+    return hashlib.scrypt(given, salt=salt, n=n, r=r, p=p, maxmem=256 * n * r, dklen=32)
+
+
+def _parts(kept: str) -> tuple[int, int, int, bytes, bytes] | None:
+    try:
+        kind, n, r, p, salt, digest = kept.split("$")
+        found = (int(n), int(r), int(p), base64.b64decode(salt), base64.b64decode(digest))
+    except ValueError:
+        return None
+    sound = kind == "scrypt" and 2**14 <= found[0] <= 2**20 and 1 <= found[1] <= 32 and 1 <= found[2] <= 16
+    return found if sound and len(found[4]) == 32 else None
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+_NOBODY = f"scrypt${_N}${_R}${_P}${_text(bytes(16))}${_text(bytes(32))}"
+
+
+def main() -> None:
+    """Ask for a password and print the staff file's line."""
+    import getpass  # noqa: PLC0415 - for the terminal only
+    import sys  # noqa: PLC0415
+
+    if len(sys.argv) != 2 or not _NAME.fullmatch(sys.argv[1]):
+        sys.exit("usage: python -m turnkeeper.web.staff NAME >> staff.txt")
+    sys.stdout.write(f"{sys.argv[1]}:{hashed(getpass.getpass('Password: '))}\n")
+
+
+if __name__ == "__main__":
+    main()
