@@ -10,8 +10,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
+
+from turnkeeper.journal import statements as sql
 
 __all__ = ("Points",)
 
@@ -64,3 +67,14 @@ class Points:
                 self.at(f"{name}: not committed")
 
         sa.event.listen(sa.Engine, "commit", committing)
+        by_cursor = sql.by_cursor
+
+        def past_sqlalchemy(cursor: Any, dialect: sa.Dialect, statement: sa.Executable, values: Any) -> None:
+            name = _writing.get()
+            if name is not None and statement is sql.ONE_MORE:
+                self.at(f"{name}: not committed")  # it commits itself: as late as can be
+            by_cursor(cursor, dialect, statement, values)
+            if name is not None and statement is sql.INSERT_EVENTS:
+                self.at(f"{name}: not committed")
+
+        sql.by_cursor = past_sqlalchemy

@@ -13,7 +13,9 @@ from tests.journal.conftest import Open
 from tests.journal.samples import NOON, OLGA, one_turn, said, started
 from tests.journal.test_tampering import by_hand
 from turnkeeper.core.events import TurnWarned
+from turnkeeper.errors import ConversationBusyError
 from turnkeeper.journal import Journal
+from turnkeeper.journal import statements as sql
 
 pytestmark = pytest.mark.anyio
 
@@ -27,9 +29,17 @@ def statements() -> Iterator[list[tuple[str, Any]]]:
         if not statement.startswith("BEGIN"):
             seen.append((statement, parameters))
 
+    by_cursor = sql.by_cursor
+
+    def note_direct(cursor: Any, dialect: sa.Dialect, statement: sa.Executable, values: Any) -> None:
+        seen.append((str(statement), values))
+        by_cursor(cursor, dialect, statement, values)
+
     sa.event.listen(sa.Engine, "before_cursor_execute", note)
     try:
-        yield seen
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sql, "by_cursor", note_direct)
+            yield seen
     finally:
         sa.event.remove(sa.Engine, "before_cursor_execute", note)
 
@@ -63,6 +73,22 @@ async def test_an_append_is_two_statements_in_one_transaction(database_journal: 
     with statements() as seen:
         await database_journal.append("c-1", [said()], after=9)
     assert [text.split()[0] for text, _ in seen] == ["UPDATE", "INSERT"]
+
+
+async def test_postgresql_takes_the_next_event_in_one_statement(opened: Open, postgres_database: str) -> None:
+    journal = await opened(postgres_database)
+    await journal.append("c-1", one_turn(), after=0)
+    await journal.append("c-1", [said()], after=9)
+    with statements() as seen:
+        assert await journal.append("c-1", [said()], after=10) == 11
+    assert [text.split()[0] for text, _ in seen] == ["WITH"]
+    # another driver was faster: what is known of the last event is of no use, and the answer is as ever
+    other = await opened(postgres_database)
+    await other.append("c-1", [said()], after=11)
+    with pytest.raises(ConversationBusyError, match="it has 12 events, not 11"):
+        await journal.append("c-1", [said()], after=11)
+    assert await journal.append("c-1", [said()], after=12) == 13
+    assert await journal.verify("c-1") == []
 
 
 async def test_recovery_and_listing_use_their_indexes(tmp_path: Any, opened: Open) -> None:

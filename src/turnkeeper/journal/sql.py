@@ -14,7 +14,7 @@ from anyio.lowlevel import RunVar
 
 from turnkeeper.core.events import Event
 from turnkeeper.errors import JournalError, UnknownConversationError
-from turnkeeper.journal import inbox, store
+from turnkeeper.journal import inbox, steps, store
 from turnkeeper.journal.carrying import to_lines, whole_export
 from turnkeeper.journal.chain import event_of, problems_of, sound_events
 from turnkeeper.journal.database import Database
@@ -43,6 +43,7 @@ class SQLJournal:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._heads = steps.Heads()
 
     @classmethod
     def open(cls, url: str) -> SQLJournal:
@@ -66,14 +67,12 @@ class SQLJournal:
     ) -> int:
         """See `Journal.append`."""
         checked_id(conversation_id)
-        return await _in_thread(
-            lambda: self._database.write(
-                lambda connection, again: store.append(
-                    connection, again, conversation_id, events, after=after, token=token
-                ),
-                f"append to conversation {conversation_id!r}",
-            )
+        doing = f"append to conversation {conversation_id!r}"
+        step = functools.partial(
+            steps.step, heads=self._heads, conversation_id=conversation_id, new=events, after=after, token=token
         )
+        whole = functools.partial(store.append, conversation_id=conversation_id, new=events, after=after, token=token)
+        return await _in_thread(lambda: self._database.write_direct(step, whole, doing))
 
     @property
     def transactional(self) -> bool:

@@ -26,11 +26,13 @@ __all__ = (
     "INSERT_EVENTS",
     "LISTING",
     "NEXT",
+    "ONE_MORE",
     "REFUSE_OLDER",
     "RELEASE",
     "RENEW",
     "UNFINISHED",
     "UPSERTS",
+    "by_cursor",
     "direct",
 )
 
@@ -84,6 +86,19 @@ FIRST = _moved.values(
     principal_level=sa.bindparam("level", type_=sa.Text),
 ).returning(sa.literal("").label("previous"))
 """The same for the first events; `after` is 0."""
+
+_on = _moved.where(HASH.scalar_subquery() == sa.bindparam("previous", type_=sa.Text)).returning(_c.id).cte("moved_on")
+ONE_MORE = (
+    sa.insert(events)
+    .from_select(
+        [column.name for column in _e],
+        sa.select(*(sa.bindparam(f"new_{column.name}", type_=column.type) for column in _e)).select_from(_on),
+    )
+    .returning(_e.seq)
+)
+"""`NEXT` and one event in a single statement, where the hash before is known; no row where it is another by now.
+
+For PostgreSQL alone: SQLite has no UPDATE inside of a statement."""
 
 CURRENT = sa.select(_c.last_seq, _c.lease_token, _c.lease_holder, _c.lease_since, _c.lease_expires_at).where(
     _c.id == _id
@@ -191,9 +206,22 @@ def direct(
     connection: sa.Connection, statement: sa.Executable, values: Sequence[Mapping[str, Any]]
 ) -> sa.CursorResult[Any]:
     """Execute a statement whose text was compiled before: an append costs half the processor time that way."""
-    text, names = _compiled(connection.dialect, statement)
+    return connection.exec_driver_sql(*_texts(connection.dialect, statement, values))
+
+
+def by_cursor(cursor: Any, dialect: sa.Dialect, statement: sa.Executable, values: Sequence[Mapping[str, Any]]) -> None:
+    """The same with a cursor of the driver's own; its errors are the driver's."""
+    text, given = _texts(dialect, statement, values)
+    if len(values) > 1:
+        cursor.executemany(text, given)
+    else:
+        cursor.execute(text, given)
+
+
+def _texts(dialect: sa.Dialect, statement: sa.Executable, values: Sequence[Mapping[str, Any]]) -> tuple[str, Any]:
+    text, names = _compiled(dialect, statement)
     given: Any = list(values) if names is None else [tuple(one[name] for name in names) for one in values]
-    return connection.exec_driver_sql(text, given if len(given) > 1 else given[0])
+    return text, given if len(given) > 1 else given[0]
 
 
 @functools.lru_cache(maxsize=32)

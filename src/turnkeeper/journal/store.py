@@ -23,6 +23,7 @@ from turnkeeper.journal.ids import storable
 from turnkeeper.journal.port import Erasure, Lease, Summary
 from turnkeeper.journal.schema import conversations, events
 from turnkeeper.journal.schema import inbox as messages
+from turnkeeper.journal.steps import change_values, event_values
 from turnkeeper.journal.summaries import change_of
 from turnkeeper.types import Principal
 
@@ -81,21 +82,11 @@ def _move(
     connection: sa.Connection, conversation_id: str, new: Sequence[Event], *, after: int, token: int | None
 ) -> str | None:
     """Change the conversation's row; the hash of its last event, None where the row is not as expected."""
-    change = change_of(new)
-    values = {
-        "id_": conversation_id,
-        "after": after,
-        "token_": token,
-        "last": after + len(new),
-        "last_at": change.last_at,
-        "turns_": change.turns,
-        "moved": change.moved,
-        "status_": change.status,
-        "title_": change.title,
-    }
+    values = change_values(conversation_id, new, after=after, token=token)
     if after == 0:
         if token is None:
             connection.execute(sql.ENSURE[connection.dialect.name], {"id_": conversation_id})
+        change = change_of(new)
         who = change.principal
         first = {
             "first_at": change.first_at,
@@ -115,20 +106,7 @@ def _move(
 
 
 def _insert(connection: sa.Connection, conversation_id: str, rows: Sequence[Row]) -> None:
-    values = [
-        {
-            "conversation_id": conversation_id,
-            "seq": row.seq,
-            "type": row.type,
-            "payload": row.payload,
-            "at": row.at,
-            "token": row.token,
-            "format": row.format,
-            "hash": row.hash,
-        }
-        for row in rows
-    ]
-    sql.direct(connection, sql.INSERT_EVENTS, values)
+    sql.direct(connection, sql.INSERT_EVENTS, event_values(conversation_id, rows))
 
 
 def _is_there(
