@@ -1,7 +1,8 @@
 """Turnkeeper: multi-turn tool conversations with Claude that survive anything.
 
 The names below are the contract; everything else is private or in a named submodule (`turnkeeper.errors`,
-`turnkeeper.updates`, `turnkeeper.testing`, `turnkeeper.desk`). Each loads when it is first used.
+`turnkeeper.updates`, `turnkeeper.tagged`, `turnkeeper.testing`, `turnkeeper.desk`, `turnkeeper.research`,
+`turnkeeper.sms`). Each loads when it is first used.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from turnkeeper import errors, testing, updates
+    from turnkeeper import errors, tagged, testing, updates
     from turnkeeper.core.retries import RetryPolicy
     from turnkeeper.driver.agent import Agent
     from turnkeeper.driver.conversation import Conversation
@@ -42,6 +43,7 @@ __all__ = (
     "Usage",
     "errors",
     "run_conversation",
+    "tagged",
     "testing",
     "tool",
     "updates",
@@ -68,7 +70,7 @@ _HOMES = {
     "run_conversation": "turnkeeper.driver.lesson",
     "tool": "turnkeeper.tools",
 }
-_MODULES = frozenset({"errors", "testing", "updates"})
+_MODULES = frozenset({"errors", "tagged", "testing", "updates"})
 
 
 def __getattr__(name: str) -> Any:

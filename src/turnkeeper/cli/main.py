@@ -19,6 +19,7 @@ COMMANDS: dict[str, str] = {
     "chat": "talking",
     "resume": "talking",
     "desk": "desking",
+    "research": "researching",
     "list": "keeping",
     "show": "keeping",
     "export": "keeping",

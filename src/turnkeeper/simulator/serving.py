@@ -8,7 +8,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any, cast
+from typing import Any
 
 import anyio
 import uvicorn
@@ -22,7 +22,7 @@ from turnkeeper.simulator.exchange import Exchange, Options
 from turnkeeper.simulator.imitations import find_imitation
 from turnkeeper.simulator.script_files import read_script
 
-__all__ = ("find_model", "listening", "serve")
+__all__ = ("find_model", "listening", "listening_app", "serve")
 
 
 def serve(
@@ -52,12 +52,19 @@ def serve(
         listener.close()
 
 
-@contextlib.contextmanager
-def listening(exchange: Exchange, *, host: str = "127.0.0.1", sleep: Sleep = anyio.sleep) -> Iterator[str]:
+def listening(
+    exchange: Exchange, *, host: str = "127.0.0.1", sleep: Sleep = anyio.sleep
+) -> contextlib.AbstractContextManager[str]:
     """Serve an exchange from a thread of this process; gives the base URL, and stops the server at the end."""
+    return listening_app(App(exchange, sleep=sleep), host=host)
+
+
+@contextlib.contextmanager
+def listening_app(app: Any, *, host: str = "127.0.0.1") -> Iterator[str]:
+    """The same for any ASGI application."""
     listener = _listen(host, 0)
     ready = threading.Event()
-    server = _Server(_config(App(exchange, sleep=sleep)), started=ready.set)
+    server = _Server(_config(app), started=ready.set)
     thread = threading.Thread(target=server.run, args=([listener],), name="turnkeeper-simulator", daemon=True)
     thread.start()
     try:
@@ -125,9 +132,9 @@ class _Server(uvicorn.Server):
         self.should_exit = True
 
 
-def _config(app: App) -> uvicorn.Config:
+def _config(app: Any) -> uvicorn.Config:
     return uvicorn.Config(
-        cast(Any, app),
+        app,
         http=_Protocol,
         ws="none",
         lifespan="off",

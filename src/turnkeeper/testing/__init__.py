@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from turnkeeper.simulator.serving import serve
     from turnkeeper.testing.api import MessagesAPI
     from turnkeeper.testing.builders import call, reply, script, text, thinking
+    from turnkeeper.testing.encyclopedia import Encyclopedia
     from turnkeeper.testing.fixed import FixedClock, FixedIds
 
 __all__ = (
+    "Encyclopedia",
     "FixedClock",
     "FixedIds",
     "Ledger",
@@ -37,6 +39,7 @@ __all__ = (
 )
 
 _HOMES = {
+    "Encyclopedia": "turnkeeper.testing.encyclopedia",
     "FixedClock": "turnkeeper.testing.fixed",
     "FixedIds": "turnkeeper.testing.fixed",
     "Ledger": "turnkeeper.simulator.ledger",

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from turnkeeper.simulator.practice import own_tools
+from turnkeeper.simulator.practice import articles, own_tools
 from turnkeeper.simulator.practice.arguments import fill
 from turnkeeper.simulator.practice.goals import State, hear, learn
 from turnkeeper.simulator.practice.language import detect
@@ -24,6 +24,8 @@ from turnkeeper.simulator.practice.words import sendable
 __all__ = ("PracticeModel",)
 
 SELF_DESCRIPTIONS = ("note", "who")
+TAGS = ("reply", "answer")
+"""Tags that a system prompt may ask for around what the user reads."""
 
 
 class PracticeModel:
@@ -88,8 +90,12 @@ class _Answer:
         turn, heard = turns[-1], self.state.heard
         if step is not None and heard != "nothing":
             return step
-        mine = [offer for offer in self.transcript.offers.values() if not self.book.role(offer.name)]
-        results = tuple(result for result in turn.results if not self.book.role(result.call.name))
+        mine = [offer for offer in self.transcript.offers.values() if self._is_own(offer.name)]
+        results = tuple(result for result in turn.results if self._is_own(result.call.name))
+        if len(mine) == 1 and self.book.is_encyclopedia(mine[0].name) and heard == "nothing":
+            lookups = articles.lookups(self.book, mine[0], self.message)
+            if lookups:
+                return self._looked_up(lookups, turns)
         if heard != "never_mind" or results:
             before = {result.call.name for result in turns[-2].results} if len(turns) > 1 else set()
             calls = own_tools.calls_meant(self.book, mine, self.message, before)
@@ -106,6 +112,21 @@ class _Answer:
             )
         return Say(self._small_talk(turn))
 
+    def _is_own(self, name: str) -> bool:
+        return not self.book.role(name) and not self.book.is_messenger(name)
+
+    def _looked_up(self, calls: tuple[Call, ...], turns: tuple[Turn, ...]) -> Step:
+        """Articles that the conversation holds are not asked for again."""
+        now = tuple(result for result in turns[-1].results if self._is_own(result.call.name))
+        before = tuple(result for turn in turns[:-1] for result in turn.results if not result.is_error)
+        pending = own_tools.still_to_make(self.book, calls, (*before, *now))
+        if pending:
+            return Do(pending)
+        wanted = [dict(call.input) for call in calls]
+        fitting = {str(dict(one.call.input)): one for one in (*before, *now) if dict(one.call.input) in wanted}
+        ordered = [fitting[str(given)] for given in wanted]
+        return Say(articles.read_out(self.book, self.language, self.message, ordered))
+
     def _small_talk(self, turn: Turn) -> str:
         say, heard = self.language.say, self.state.heard
         if heard in ("thanks", "bye"):
@@ -120,8 +141,9 @@ class _Answer:
 
     def _abilities(self) -> str:
         offers = self.transcript.offers
-        own = [name for name in offers if not self.book.role(name)]
-        parts = [self.language.say("abilities_desk")] if len(own) < len(offers) else []
+        own = [name for name in offers if self._is_own(name)]
+        desk = any(self.book.role(name) for name in offers)
+        parts = [self.language.say("abilities_desk")] if desk else []
         parts += [self.language.say("abilities_own", tools=", ".join(own[:20]))] if own else []
         return " ".join(parts) or self.language.say("abilities_none")
 
@@ -131,12 +153,22 @@ class _Answer:
         calls = self.step.calls if isinstance(self.step, Do) else ()
         if choice.kind == "none" or not offers:
             return ()
+        calls = calls or self._message_to_send()
         if choice.kind == "tool":
             named = [offers[choice.name]] if choice.name in offers else []
             calls = tuple(call for call in calls if call.name == choice.name) or self._forced(named)
         elif choice.kind == "any":
             calls = calls or self._forced(list(offers.values()))
         return calls if choice.parallel else calls[:1]
+
+    def _message_to_send(self) -> tuple[Call, ...]:
+        """What would be said, through a tool that carries it to the user; nothing if this turn has sent something."""
+        carrier = next((offer for name, offer in self.transcript.offers.items() if self.book.is_messenger(name)), None)
+        results = self.transcript.turns[-1].results if self.transcript.turns else ()
+        sent = any(self.book.is_messenger(result.call.name) for result in results)
+        if carrier is None or sent or len(carrier.required) != 1:
+            return ()
+        return (Call(carrier.name, {carrier.required[0]: self._said()}),)
 
     def _forced(self, offers: list[Offer]) -> tuple[Call, ...]:
         call = own_tools.best_call(self.book, offers, self.message, knowledge(self.state))
@@ -145,14 +177,20 @@ class _Answer:
     def _text(self) -> str:
         if self.transcript.schema is not None:
             return self._json(self.transcript.schema)
+        return self._said()
+
+    def _said(self) -> str:
         if isinstance(self.step, Do):
             text = self.language.say("tools_off" if self.transcript.offers else "abilities_none")
         else:
             text = self.step.text
-        text = sendable(text).replace("</reply>", "").strip() or self.language.say("not_understood")
+        for tag in TAGS:
+            text = text.replace(f"</{tag}>", "")
+        text = sendable(text).strip() or self.language.say("not_understood")
         if not self._has_said_what_it_is(text):
             text = f"{text}\n\n{self.language.say('note')}"
-        return f"<reply>{text}</reply>" if "<reply>" in self.transcript.system else text
+        tag = next((one for one in TAGS if f"<{one}>" in self.transcript.system), "")
+        return f"<{tag}>{text}</{tag}>" if tag else text
 
     def _json(self, schema: Mapping[str, Any]) -> str:
         """A demanded JSON format, filled from the message."""
@@ -161,7 +199,14 @@ class _Answer:
 
     def _has_said_what_it_is(self, text: str) -> bool:
         sentences = [language.say(one) for language in self.book.languages.values() for one in SELF_DESCRIPTIONS]
-        return any(sentence in said for said in (*self.transcript.said, text) for sentence in sentences)
+        sent = [
+            str(value)
+            for turn in self.transcript.turns
+            for result in turn.results
+            if self.book.is_messenger(result.call.name)
+            for value in result.call.input.values()
+        ]
+        return any(sentence in said for said in (*self.transcript.said, *sent, text) for sentence in sentences)
 
 
 def _sendable(value: Any) -> Any:

@@ -65,6 +65,9 @@ class Phrasebook:
     glossary: Patterns
     operators: Mapping[str, str]
     places: tuple[tuple[re.Pattern[str], str], ...]
+    messengers: frozenset[str]
+    encyclopedias: frozenset[str]
+    articles: Patterns
 
     @classmethod
     def read(cls, *files: str | Path) -> Phrasebook:
@@ -91,8 +94,16 @@ class Phrasebook:
 
     def role(self, tool: str) -> str | None:
         """What the tool of that name does at the desk; a prefix such as a server's name doesn't hide it."""
-        bare = tool.rsplit("__", 1)[-1]
+        bare = _bare(tool)
         return next((role for role, names in self.roles.items() if bare in names), None)
+
+    def is_messenger(self, tool: str) -> bool:
+        """Whether that tool carries what is said to the user."""
+        return _bare(tool) in self.messengers
+
+    def is_encyclopedia(self, tool: str) -> bool:
+        """Whether that tool gives articles."""
+        return _bare(tool) in self.encyclopedias
 
     def reason(self, language: Language, text: str) -> str:
         """A tool's own words as a reason in the user's language; the words themselves are kept beside it."""
@@ -104,6 +115,10 @@ class Phrasebook:
             if cause in language.causes and found.search(written):
                 return language.say("sourced_cause", cause=language.causes[cause], source=source)
         return source
+
+
+def _bare(tool: str) -> str:
+    return tool.rsplit("__", 1)[-1]
 
 
 @functools.cache
@@ -147,6 +162,9 @@ def _phrasebook(data: dict[str, Any]) -> Phrasebook:
         glossary=_patterns(data["glossary"]),
         operators=dict(data["operators"]),
         places=tuple((union([written]), zone) for written, zone in data["places"].items()),
+        messengers=frozenset(data["messengers"]["names"]),
+        encyclopedias=frozenset(data["articles"]["names"]),
+        articles=_patterns({"asks": data["articles"]["asks"]}),
     )
 
 
