@@ -186,7 +186,7 @@ def test_a_number_that_is_none_is_named() -> None:
         Settings(environ={"TURNKEEPER_BUDGET": "viel"}).find("budget")
 
 
-def test_callers_cache_marks_stay_and_none_are_added() -> None:
+def test_callers_cache_marks_stay_and_there_are_never_more_than_four() -> None:
     """Report A19-fifth-cache-breakpoint.
 
     https://github.com/BlockRunAI/Franklin/issues/73
@@ -203,5 +203,6 @@ def test_callers_cache_marks_stay_and_none_are_added() -> None:
             await conversation.send("more")
 
     asyncio.run(talk())
-    assert [request.raw.count(b'"cache_control"') for request in api.requests] == [2] * 7
+    assert max(request.raw.count(b'"cache_control"') for request in api.requests) == 4
+    assert all(request.body is not None and request.body["system"] == system for request in api.requests)
     api.assert_all_accepted()

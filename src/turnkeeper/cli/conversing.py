@@ -173,6 +173,7 @@ def build_agent(
         "tool_choice": _choice(talk),
         "limits": limits,
         "max_tokens": talk.max_tokens,
+        "cache": talk.cache,
         "stream": talk.stream,
         **connection,
         **more,

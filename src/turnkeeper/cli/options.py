@@ -57,6 +57,7 @@ class Talk:
     max_requests: int | None = None
     max_tokens: int | None = None
     budget: Decimal | None = None
+    cache: str | None = None
     stream: bool = True
     output_format: str = "text"
     no_color: bool = False
@@ -122,6 +123,11 @@ _LIMITS: tuple[Callable[[Any], Any], ...] = (
     click.option("--max-requests", type=click.IntRange(min=1), metavar="N", help="Requests that a turn may use."),
     click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="Tokens that one reply may have."),
     click.option("--budget", type=_Money(), metavar="USD", help="What a turn may cost; needs a model with a price."),
+    click.option(
+        "--cache",
+        type=click.Choice(("on", "off", "5m", "1h")),
+        help="Whether prompts are cached, and how long. [TURNKEEPER_CACHE; default: on, for models of the catalogue]",
+    ),
     click.option("--no-stream", "stream", flag_value=False, default=True, help="Ask for each reply as a whole."),
 )
 _SERVING = (*_AGENT, journal_option, *_LIMITS)

@@ -9,6 +9,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any
 
+from turnkeeper.core.caching import (
+    Lifetime,
+    Marks,
+    OwnMark,
+    mark_text,
+    marked,
+    marked_message,
+    own_marks,
+    spot,
+    without_marks,
+)
 from turnkeeper.core.events import (
     ApprovalDecided,
     CallFinished,
@@ -17,6 +28,7 @@ from turnkeeper.core.events import (
     Event,
     MessagesImported,
     ReplyReceived,
+    RequestStarted,
     TurnEnded,
     TurnStarted,
 )
@@ -25,6 +37,9 @@ from turnkeeper.wire.blocks import CLIENT_CALL, is_blank_text, is_server_call, s
 from turnkeeper.wire.json import decode, encode, raw_elements, raw_members
 
 __all__ = ("History", "result_block")
+
+_MINUTES, _HOUR = 300.0, 3600.0
+"""How long a prompt stays cached after the request that wrote or read it began, in seconds."""
 
 
 def result_block(call_id: str, content: str, *, is_error: bool) -> str:
@@ -37,7 +52,8 @@ class History:
     """Feed it the events in order with `apply`; read `messages_json` or `messages`.
 
     It holds each message once, encoded. Messages of the same role that follow each other are joined into one, as the
-    API does itself.
+    API does itself. `far_apart` says that a request came more than five minutes and less than an hour after the one
+    before it: what lies in the cache for five minutes only was lost then.
     """
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
@@ -51,6 +67,10 @@ class History:
         self._tools_used = False
         self._words = 0
         self._refused = False
+        self._tails: dict[int, int] = {}
+        self._own: dict[int, tuple[OwnMark, ...]] = {}
+        self._asked_at: float | None = None
+        self.far_apart = False
         for event in events:
             self.apply(event)
 
@@ -72,6 +92,10 @@ class History:
             self._result(event.call_id, event.content, is_error=True)
         elif isinstance(event, ApprovalDecided | CallResolved) and event.content is not None:
             self._result(event.call_id, event.content, is_error=isinstance(event, ApprovalDecided))
+        elif isinstance(event, RequestStarted):
+            gap = 0.0 if self._asked_at is None else event.at - self._asked_at
+            self.far_apart |= _MINUTES < gap <= _HOUR
+            self._asked_at = event.at
         elif isinstance(event, TurnEnded):
             self._refused = event.reason == "invalid_request_error" and self._words > 0
         elif isinstance(event, MessagesImported):
@@ -106,6 +130,76 @@ class History:
         parts = self._closed if last is None else [*self._closed, last.encode()]
         return b",".join(parts)
 
+    @property
+    def size(self) -> int:
+        """About how many bytes the messages have (those before the last one)."""
+        return sum(map(len, self._closed)) + sum(map(len, self._blocks)) + len(self._whole or "")
+
+    @property
+    def own_marks(self) -> tuple[OwnMark, ...]:
+        """The cache marks that the caller set in messages, the first one first."""
+        found = [mark for index in sorted(self._own) for mark in self._own[index]]
+        last = self._last() if self._role is not None else None
+        return (*found, *_own_marks(last or ""))
+
+    @property
+    def free_ends(self) -> tuple[bool, bool]:
+        """Whether the last user message and the one before it have a place for a mark."""
+        last, before, *_ = (*map(self._is_free, self._user_ends()), False, False)
+        return last, before
+
+    def _is_free(self, index: int) -> bool:
+        if index in self._tails:
+            return True
+        if index == len(self._closed) and self._whole is None:
+            return spot(self._blocks) is not None
+        whole = self._closed[index].decode() if index < len(self._closed) else self._last() or ""
+        return spot(_as_blocks(raw_members(whole)["content"])) is not None
+
+    def request_json(self, marks: Marks) -> bytes:
+        """`messages_json` with cache marks on the last user message and on the one before it."""
+        parts = list(self._closed)
+        if self._role is not None:
+            parts.append(b"")
+        ends = dict(zip(self._user_ends(), (marks.last, marks.before), strict=False))
+        if self._role is not None:
+            parts[-1] = self._marked_last(ends.pop(len(self._closed), None)).encode()
+        self._leave_out(parts, marks.left_out)
+        for index, lifetime in ends.items():
+            tail = self._tails.get(index)
+            if lifetime is None:
+                continue
+            if tail is None or index in self._own:
+                parts[index] = marked_message(parts[index].decode(), lifetime).encode()
+            else:  # at a place that is known: nothing has to be read for it
+                whole = parts[index]
+                parts[index] = b"%b,%b}%b" % (whole[: -tail - 1], mark_text(lifetime).encode(), whole[-tail:])
+        return b",".join(parts)
+
+    def _marked_last(self, lifetime: Lifetime | None) -> str:
+        if lifetime is None or self._whole is not None or (at := spot(self._blocks)) is None:
+            whole = self._last() or ""
+            return whole if lifetime is None else marked_message(whole, lifetime)
+        blocks = [*self._blocks[:at], marked(self._blocks[at], lifetime), *self._blocks[at + 1 :]]
+        return _message(str(self._role), blocks)
+
+    def _user_ends(self) -> list[int]:
+        """The places of the last two user messages, the last one first."""
+        found = [len(self._closed)] if self._role == "user" else []
+        for index in range(len(self._closed) - 1, -1, -1):
+            if len(found) == 2:
+                break
+            if index in self._tails or self._closed[index].startswith(b'{"role":"user"'):
+                found.append(index)
+        return found
+
+    def _leave_out(self, parts: list[bytes], count: int) -> None:
+        for index in sorted(self._own):
+            if count <= 0:
+                return
+            count -= len(self._own[index])
+            parts[index] = without_marks(parts[index].decode()).encode()
+
     def messages(self) -> list[Message]:
         """The message list as plain dicts in the API's own format, made anew on each call."""
         found = decode("[" + self.messages_json().decode() + "]")
@@ -120,11 +214,16 @@ class History:
             return None
         if self._whole is not None:
             return self._whole
-        return f'{{"role":"{self._role}","content":[{",".join(self._blocks)}]}}'
+        return _message(self._role, self._blocks)
 
     def _close(self) -> None:
         last = self._last()
         if last is not None:
+            index = len(self._closed)
+            if self._role == "user" and self._whole is None and (at := spot(self._blocks)) is not None:
+                self._tails[index] = len("]}") + sum(len(raw.encode()) + 1 for raw in self._blocks[at + 1 :])
+            if own := _own_marks(last):
+                self._own[index] = own
             self._closed.append(last.encode())
         self._role, self._whole, self._blocks = None, None, []
 
@@ -133,6 +232,8 @@ class History:
         self._role, self._whole, self._blocks = None, None, []
         if self._closed:
             self._whole = self._closed.pop().decode()
+            self._tails.pop(len(self._closed), None)
+            self._own.pop(len(self._closed), None)
             self._role = decode(raw_members(self._whole)["role"])
 
     def _add(self, role: str, blocks: list[str]) -> None:
@@ -215,6 +316,14 @@ class History:
         kept = _without_unanswered(blocks)
         if 0 < len(kept) < len(blocks):
             self._closed[-1] = f'{{"role":{members["role"]},"content":[{",".join(kept)}]}}'.encode()
+
+
+def _message(role: str, blocks: list[str]) -> str:
+    return f'{{"role":"{role}","content":[{",".join(blocks)}]}}'
+
+
+def _own_marks(message: str) -> tuple[OwnMark, ...]:
+    return tuple(own_marks(decode(message))) if '"cache_control"' in message else ()
 
 
 def _as_blocks(content: str) -> list[str]:

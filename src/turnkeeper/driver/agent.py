@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -18,7 +19,7 @@ from turnkeeper.client.api import APIClient
 from turnkeeper.core.retries import RetryPolicy
 from turnkeeper.core.tool_choice import check_tool_choice, parse_tool_choice
 from turnkeeper.driver import portal
-from turnkeeper.driver.bodies import RequestBody
+from turnkeeper.driver.bodies import RequestBody, caching_for
 from turnkeeper.driver.conversation import Conversation
 from turnkeeper.driver.finishing import finished
 from turnkeeper.driver.keeper import Keeper
@@ -51,6 +52,8 @@ class Agent:
         stream: Stream replies (the default); False asks for each reply as a whole.
         client: An asynchronous SDK client, or a `turnkeeper.testing.MessagesAPI`.
         base_url, api_key: For a client of the agent's own, where `client` is not given.
+        cache: Whether prompts are cached: True (as long as the conversation's pace asks), "5m", "1h", or False; else
+            the setting `cache`, else True for models of the catalogue and False for others.
         disable_parallel_tool_use: At most one call in a reply.
         most_calls_at_once: How many calls of one reply run at the same time; None for all, 1 for one by one.
         approval_seconds: How long a person has to decide on a call; after that it counts as denied.
@@ -79,6 +82,7 @@ class Agent:
         client: Any = None,
         base_url: str | None = None,
         api_key: str | None = None,
+        cache: bool | str | None = None,
         disable_parallel_tool_use: bool = False,
         most_calls_at_once: int | None = None,
         approval_seconds: float = 24 * 3600,
@@ -143,6 +147,7 @@ class Agent:
                 tools=self._registry.definitions,
                 extra=fields,
                 stream=stream,
+                caching=caching_for(settings.find("cache", cache), about),
             ),
             model=about,
             max_tokens=room,
@@ -235,9 +240,10 @@ class Agent:
         group: anyio.abc.TaskGroup | None = None,
         shared: bool = True,
     ) -> Conversation:
+        plan = self._plan if shared else replace(self._plan, body=self._plan.body.for_one_turn())
         return Conversation(
             conversation_id,
-            plan=self._plan,
+            plan=plan,
             registry=self._registry,
             client=self._client,
             journal=journal,

@@ -36,7 +36,7 @@ _NEEDS_TRUST = {
     "desk": ("where the desk's records are kept", "give --database, set TURNKEEPER_DESK"),
 }
 """What each setting decides, and how to say it oneself."""
-_HARMLESS = ("model", "max_tokens", "max_requests", "budget", "tool_choice")
+_HARMLESS = ("model", "max_tokens", "max_requests", "budget", "tool_choice", "cache")
 _NAMES = frozenset({*_NEEDS_TRUST, *_HARMLESS})
 _NUMBERS: dict[str, type] = {"max_tokens": int, "max_requests": int, "budget": float}
 
