@@ -35,6 +35,7 @@ ORDER: tuple[frozenset[str], ...] = (
     frozenset({"client"}),
     frozenset({"journal"}),
     frozenset({"driver"}),
+    frozenset({"telemetry"}),
     frozenset({"workers"}),
     frozenset({"simulator"}),
     frozenset({"testing"}),

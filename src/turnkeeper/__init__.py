@@ -2,7 +2,7 @@
 
 The names below are the contract; everything else is private or in a named submodule (`turnkeeper.errors`,
 `turnkeeper.updates`, `turnkeeper.tagged`, `turnkeeper.testing`, `turnkeeper.desk`, `turnkeeper.research`,
-`turnkeeper.sms`). Each loads when it is first used.
+`turnkeeper.sms`, `turnkeeper.telemetry`). Each loads when it is first used.
 """
 
 from __future__ import annotations

@@ -112,15 +112,20 @@ class APIClient:
     def _payload(self, body: bytes) -> dict[str, Any]:
         return {"body": decode(body.decode())} if self._as_object else {"content": body}
 
-    async def send(self, body: bytes) -> RawAnswer:
-        """One request, answered whole. Raises APIError."""
-        response = await self._post(body)
+    def _with(self, headers: Mapping[str, str] | None) -> dict[str, Any]:
+        if not headers:
+            return self._options
+        return {**self._options, "headers": {**self._options.get("headers", {}), **headers}}
+
+    async def send(self, body: bytes, *, headers: Mapping[str, str] | None = None) -> RawAnswer:
+        """One request, answered whole; `headers` are its own. Raises APIError."""
+        response = await self._post(body, headers)
         return RawAnswer(response.content, self._request_id(response))
 
     @asynccontextmanager
-    async def stream(self, body: bytes) -> AsyncIterator[RawStream]:
+    async def stream(self, body: bytes, *, headers: Mapping[str, str] | None = None) -> AsyncIterator[RawStream]:
         """One request, answered as a stream: `async with client.stream(body) as answer`. Raises APIError."""
-        response = await self._post(body, stream=True, stream_cls=anthropic.AsyncStream[Any])
+        response = await self._post(body, headers, stream=True, stream_cls=anthropic.AsyncStream[Any])
         framed = response.headers.get("content-type", "").startswith(CONTENT_TYPE)
         hide = self._hide(response.request)
         try:
@@ -128,12 +133,12 @@ class APIClient:
         finally:
             await response.aclose()
 
-    async def _post(self, body: bytes, **more: Any) -> httpx2.Response:
+    async def _post(self, body: bytes, headers: Mapping[str, str] | None, **more: Any) -> httpx2.Response:
         # The failure is raised outside of the handler: no traceback, and no tool that reads them, finds the exception
         # of the SDK behind it, whose text and request hold keys.
         try:
             response: httpx2.Response = await self._sdk.post(
-                _PATH, cast_to=httpx2.Response, options=self._options, **more, **self._payload(body)
+                _PATH, cast_to=httpx2.Response, options=self._with(headers), **more, **self._payload(body)
             )
         except Exception as error:
             failure = self._failure(error)

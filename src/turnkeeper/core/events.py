@@ -119,6 +119,8 @@ class TurnStarted(Event):
 
     `key` is the sender's own id for the message, where it gave one: the same message never starts a second turn.
     `principal` is who spoke, with the level they had then: whoever goes on with the turn acts for them.
+    `trace` is the W3C `traceparent` of the work that began here, where somebody watched it (as in TurnResumed and
+    TurnParked): whoever goes on, in whatever process, can link to it.
     """
 
     type = "turn_started"
@@ -126,6 +128,7 @@ class TurnStarted(Event):
     content: str | None = None
     key: str | None = None
     principal: dict[str, str] | None = None
+    trace: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +136,7 @@ class TurnResumed(Event):
     """Work on the last turn goes on: it was left open, or ended before the model had answered."""
 
     type = "turn_resumed"
+    trace: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,6 +306,7 @@ class TurnParked(Event):
 
     type = "turn_parked"
     status: str
+    trace: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

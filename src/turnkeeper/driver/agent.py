@@ -25,6 +25,7 @@ from turnkeeper.driver.finishing import finished
 from turnkeeper.driver.keeper import Keeper
 from turnkeeper.driver.leasing import LEASE_SECONDS
 from turnkeeper.driver.loop import Plan
+from turnkeeper.driver.observing import Observer
 from turnkeeper.driver.people import Approval, may_decide
 from turnkeeper.driver.reply import Reply
 from turnkeeper.driver.settings import Settings
@@ -50,6 +51,8 @@ class Agent:
         max_tokens: Room for one reply; a reply cut off by it is asked for again with more.
         thinking: The API's `thinking` object.
         stream: Stream replies (the default); False asks for each reply as a whole.
+        name: What telemetry calls the agent.
+        observer: Watches the agent's turns: a `turnkeeper.telemetry.Telemetry`.
         client: An asynchronous SDK client, or a `turnkeeper.testing.MessagesAPI`.
         base_url, api_key: For a client of the agent's own, where `client` is not given.
         cache: Whether prompts are cached: True (as long as the conversation's pace asks), "5m", "1h", or False; else
@@ -79,6 +82,8 @@ class Agent:
         max_tokens: int | None = None,
         thinking: Mapping[str, Any] | None = None,
         stream: bool = True,
+        name: str = "",
+        observer: Observer | None = None,
         client: Any = None,
         base_url: str | None = None,
         api_key: str | None = None,
@@ -159,6 +164,8 @@ class Agent:
             clock=clock,
             chance=chance,
             sleep=sleep,
+            agent=name,
+            observer=observer,
         )
 
     @property

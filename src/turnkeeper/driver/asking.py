@@ -10,6 +10,7 @@ import anyio
 
 from turnkeeper.client.api import APIClient, RawStream
 from turnkeeper.client.failures import failure_in_stream
+from turnkeeper.driver.observing import RequestWatch
 from turnkeeper.errors import APIError
 from turnkeeper.updates import TextDelta, ThinkingDelta, Update
 from turnkeeper.wire.frames import FrameDecoder
@@ -38,7 +39,9 @@ class BrokenReplyError(Exception):
         self.partial = partial
 
 
-async def ask(client: APIClient, body: bytes, *, stream: bool, lenient: bool, emit: Emit | None) -> WireReply:
+async def ask(
+    client: APIClient, body: bytes, *, stream: bool, lenient: bool, emit: Emit | None, watch: RequestWatch
+) -> WireReply:
     """Send the request and read the reply. Raises BrokenReplyError.
 
     `lenient` takes a stream that ended cleanly after its stop reason though without `message_stop`: some endpoints
@@ -47,8 +50,8 @@ async def ask(client: APIClient, body: bytes, *, stream: bool, lenient: bool, em
     request_id: str | None = None
     try:
         if stream:
-            return await _streamed(client, body, lenient=lenient, emit=emit)
-        answer = await client.send(body)
+            return await _streamed(client, body, lenient=lenient, emit=emit, watch=watch)
+        answer = await client.send(body, headers=watch.headers)
         request_id = answer.request_id
         return read_reply(answer.body, request_id=request_id)
     except APIError as error:
@@ -66,13 +69,15 @@ def _cut(text: str, request_id: str | None, *, status: int | None = None) -> API
     return APIError(text, kind="stream_cut", status=status, retryable=True, request_id=request_id)
 
 
-async def _streamed(client: APIClient, body: bytes, *, lenient: bool, emit: Emit | None) -> WireReply:
+async def _streamed(
+    client: APIClient, body: bytes, *, lenient: bool, emit: Emit | None, watch: RequestWatch
+) -> WireReply:
     message = Assembly()
-    async with client.stream(body) as answer:
+    async with client.stream(body, headers=watch.headers) as answer:
         request_id = answer.request_id
         try:
             async with aclosing(answer.chunks):
-                whole = await _read(answer, message, emit)
+                whole = await _read(answer, message, emit, watch)
             if whole is not None:
                 return read_reply(whole, request_id=request_id)
             if message.complete or (lenient and message.stop_reason is not None):
@@ -99,7 +104,7 @@ def _partial(message: Assembly, request_id: str | None) -> WireReply | None:
         return WireReply(blocks=(), stop_reason=message.stop_reason, usage=dict(message.usage), request_id=request_id)
 
 
-async def _read(answer: RawStream, message: Assembly, emit: Emit | None) -> bytes | None:
+async def _read(answer: RawStream, message: Assembly, emit: Emit | None, watch: RequestWatch) -> bytes | None:
     """Take the events up to `message_stop`. An endpoint that answers JSON instead of a stream: its whole body."""
     decoder: Decoder | FrameDecoder | None = FrameDecoder() if answer.framed else None
     teller = _Teller(emit) if emit is not None else None
@@ -120,6 +125,8 @@ async def _read(answer: RawStream, message: Assembly, emit: Emit | None) -> byte
             if data is None:
                 continue
             message.take(data)
+            if data.get("type") == "content_block_delta":
+                watch.chunk()
             if teller is not None:
                 await teller.tell(data)
             if message.complete:

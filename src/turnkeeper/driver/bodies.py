@@ -88,6 +88,7 @@ class RequestBody:
         taken = sorted(OWN_FIELDS & set(extra))
         if taken:
             raise ConfigurationError(f"extra may not hold {taken[0]!r}; it has an argument of its own")
+        self.extra = extra
         blocks = [{"type": "text", "text": system}] if isinstance(system, str) else system or []
         try:
             self._plain_system = None if system is None else encode(system)

@@ -24,6 +24,7 @@ from turnkeeper.core.machine import Phase
 from turnkeeper.core.replies import Action
 from turnkeeper.driver.leasing import Hold, held, new_holder
 from turnkeeper.driver.loop import Loop, Plan, close_open_turn
+from turnkeeper.driver.observing import observed
 from turnkeeper.driver.people import expire, wake
 from turnkeeper.driver.preparing import Preparer
 from turnkeeper.driver.recorder import Recorder
@@ -332,17 +333,18 @@ class Conversation:
         events = opening()
         if events is None:
             return reply_of(recorder, self.id)
-        if recorder.last == 0 and recorder.state.turns == 0:
-            recorder.stage(self._first_event())
-        for event in events:
-            recorder.stage(event)
         error = None
-        self._running = anyio.CancelScope()
-        with self._running as scope:
-            error = await Loop(plan=self._plan, client=client, recorder=recorder, runner=self._runner()).run()
-        if scope.cancelled_caught:  # by cancel(): the turn is closed while the lease is still held
-            await self._end_open_turn("cancelled")
-        elif error is not None:
+        with observed(self._plan, recorder, self.id, self.principal, events):
+            if recorder.last == 0 and recorder.state.turns == 0:
+                recorder.stage(self._first_event())
+            for event in events:
+                recorder.stage(event)
+            self._running = anyio.CancelScope()
+            with self._running as scope:
+                error = await Loop(plan=self._plan, client=client, recorder=recorder, runner=self._runner()).run()
+            if scope.cancelled_caught:  # by cancel(): the turn is closed while the lease is still held
+                await self._end_open_turn("cancelled")
+        if error is not None:
             error.reply = reply_of(recorder, self.id)
             raise error
         return reply_of(recorder, self.id)

@@ -29,6 +29,7 @@ from turnkeeper.core.retries import RetryPolicy, wait_before_retry
 from turnkeeper.core.tool_choice import choice_for_request
 from turnkeeper.driver.asking import BrokenReplyError, ask
 from turnkeeper.driver.bodies import RequestBody
+from turnkeeper.driver.observing import Observer, watched_request
 from turnkeeper.driver.recorder import Recorder
 from turnkeeper.driver.running import CallRunner
 from turnkeeper.errors import APIError
@@ -69,6 +70,8 @@ class Plan:
     clock: Callable[[], float]
     chance: Callable[[], float]
     sleep: Callable[[float], Any]
+    agent: str = ""
+    observer: Observer | None = None
 
 
 class Loop:
@@ -150,8 +153,10 @@ class Loop:
         lenient = decision.attempt > 1
         reply: WireReply | None = None
         try:
-            with anyio.move_on_after(self._time_left()):
-                reply = await ask(self._client, body, stream=plan.stream, lenient=lenient, emit=recorder.emit)
+            with watched_request(recorder.watch, event, body) as watch, anyio.move_on_after(self._time_left()):
+                reply = await ask(
+                    self._client, body, stream=plan.stream, lenient=lenient, emit=recorder.emit, watch=watch
+                )
         except BrokenReplyError as broken:
             self._broken(decision, broken)
             return

@@ -15,6 +15,7 @@ from turnkeeper.core.events import ConversationStarted, Event, TurnStarted
 from turnkeeper.core.history import History
 from turnkeeper.core.machine import State, advance
 from turnkeeper.driver.finishing import finished
+from turnkeeper.driver.observing import Watch
 from turnkeeper.errors import JournalError
 from turnkeeper.journal.port import Journal, Transaction
 from turnkeeper.types import Principal
@@ -44,6 +45,7 @@ class Recorder:
         self.last = 0
         self.token: int | None = None
         self.broken: JournalError | None = None
+        self.watch: Watch | None = None
 
     @property
     def emit(self) -> Emit | None:
@@ -77,6 +79,8 @@ class Recorder:
         """Note an event, and what to tell the caller once it is durable."""
         if self.broken is not None:
             raise self.broken
+        if self.watch is not None:
+            event = self.watch.saw(event)
         self._take(event)
         self._staged.append(event)
         if self._emit is not None:

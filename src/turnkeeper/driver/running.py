@@ -15,6 +15,7 @@ from turnkeeper.core.approvals import with_note
 from turnkeeper.core.calls import Call, CallState
 from turnkeeper.core.events import CallFinished, CallRejected, CallStarted, CallUnresolved
 from turnkeeper.core.machine import RunCalls
+from turnkeeper.driver.observing import watched_call
 from turnkeeper.driver.preparing import Preparer, Ready, Rejection
 from turnkeeper.driver.recorder import Recorder
 from turnkeeper.driver.recovery import RERUN, NotHappenedError, ask_the_world
@@ -198,9 +199,13 @@ class CallRunner:
         await self._recorder.flush()
 
     async def _outcome(self, one: Ready, connection: Any) -> Outcome:
-        if self._recorder.emit is None:
-            return await run_call(one.tool, one.arguments, self._context(one.call, connection, None))
-        return await self._with_progress(one, connection)
+        with watched_call(self._recorder.watch, one.call.id, one.tool.name, one.tool.effect, one.input) as watch:
+            if self._recorder.emit is None:
+                outcome = await run_call(one.tool, one.arguments, self._context(one.call, connection, None))
+            else:
+                outcome = await self._with_progress(one, connection)
+            watch.ended(outcome)
+        return outcome
 
     def _finish(self, one: Ready, outcome: Outcome) -> None:
         content = outcome.content

@@ -1,0 +1,1 @@
+"""Tests of telemetry, with the SDK's in-memory exporters."""
