@@ -43,9 +43,10 @@ def errors() -> str:
     from turnkeeper import errors as general
     from turnkeeper.desk import errors as desk
     from turnkeeper.journal import errors as journal
+    from turnkeeper.mcp import errors as mcp
 
     parts = ["# Errors", "Everything that Turnkeeper raises on purpose is a `TurnkeeperError`. `code` is stable."]
-    for module in (general, journal, desk):
+    for module in (general, journal, mcp, desk):
         parts.append(f"## `{module.__name__}`")
         for name in sorted(module.__all__, key=lambda name: len(getattr(module, name).__mro__)):
             kind = getattr(module, name)

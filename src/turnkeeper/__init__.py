@@ -1,8 +1,8 @@
 """Turnkeeper: multi-turn tool conversations with Claude that survive anything.
 
 The names below are the contract; everything else is private or in a named submodule (`turnkeeper.errors`,
-`turnkeeper.updates`, `turnkeeper.tagged`, `turnkeeper.testing`, `turnkeeper.desk`, `turnkeeper.research`,
-`turnkeeper.sms`, `turnkeeper.telemetry`). Each loads when it is first used.
+`turnkeeper.updates`, `turnkeeper.tagged`, `turnkeeper.testing`, `turnkeeper.desk`, `turnkeeper.mcp`,
+`turnkeeper.research`, `turnkeeper.sms`, `turnkeeper.telemetry`). Each loads when it is first used.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from turnkeeper import errors, tagged, testing, updates
+    from turnkeeper import errors, mcp, tagged, testing, updates
     from turnkeeper.core.retries import RetryPolicy
     from turnkeeper.driver.agent import Agent
     from turnkeeper.driver.conversation import Conversation
@@ -42,6 +42,7 @@ __all__ = (
     "TurnkeeperError",
     "Usage",
     "errors",
+    "mcp",
     "run_conversation",
     "tagged",
     "testing",
@@ -70,7 +71,7 @@ _HOMES = {
     "run_conversation": "turnkeeper.driver.lesson",
     "tool": "turnkeeper.tools",
 }
-_MODULES = frozenset({"errors", "tagged", "testing", "updates"})
+_MODULES = frozenset({"errors", "mcp", "tagged", "testing", "updates"})
 
 
 def __getattr__(name: str) -> Any:

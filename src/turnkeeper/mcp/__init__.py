@@ -1,0 +1,31 @@
+"""MCP: servers' tools for an agent (`connect`), and an agent's tools as a server. Needs the extra `mcp`.
+
+The names below load the `mcp` library when they are first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from turnkeeper.mcp.errors import MCPServerError, PinsDamagedError
+
+if TYPE_CHECKING:
+    from turnkeeper.mcp.configuration import ServerEntry
+    from turnkeeper.mcp.pins import Pins
+    from turnkeeper.mcp.servers import MCPTools, connect
+
+__all__ = ("MCPServerError", "MCPTools", "Pins", "PinsDamagedError", "ServerEntry", "connect")
+
+_HOMES = {
+    "MCPTools": "turnkeeper.mcp.servers",
+    "Pins": "turnkeeper.mcp.pins",
+    "ServerEntry": "turnkeeper.mcp.configuration",
+    "connect": "turnkeeper.mcp.servers",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
