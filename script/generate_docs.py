@@ -60,6 +60,7 @@ def machine() -> str:
     from turnkeeper.core.calls import CALL_TABLE
     from turnkeeper.core.machine import TURN_TABLE, Phase
     from turnkeeper.core.replies import ASK_AGAIN_LIMIT, ENLARGE_LIMIT, REPLY_TABLE, RESEND_LIMIT
+    from turnkeeper.core.trust import TRUST_TABLE
 
     drawing = ["```mermaid", "stateDiagram-v2", f"    [*] --> {Phase.IDLE}"]
     everywhere = {event for _, event in TURN_TABLE}
@@ -80,7 +81,7 @@ def machine() -> str:
     return "\n\n".join(
         [
             "# The machine",
-            "What a conversation does next is looked up in three tables of `turnkeeper.core`. What is not in a table "
+            "What a conversation does next is looked up in four tables of `turnkeeper.core`. What is not in a table "
             "is illegal: it raises `IllegalEventError`, and nothing has changed.",
             "## A turn",
             "`core/machine.py`. The phase of a conversation, the event, and the phases it may lead to. Possible in "
@@ -96,6 +97,10 @@ def machine() -> str:
             f"`ask_again` {ASK_AGAIN_LIMIT} and `enlarge` {ENLARGE_LIMIT} times in a turn, `resend` {RESEND_LIMIT} "
             "times in a row.",
             table(["stop reason", "holds", "action", "status", "reason", "why"], replies),
+            "## After text from outside",
+            "`core/trust.py`. What becomes of a call, by its tool's effect, once a result with untrusted text is in "
+            "the conversation: `ask` is an approval, or the confirmation of whoever it runs for.",
+            table(["effect", "then"], [[code(effect), code(then)] for effect, then in TRUST_TABLE.items()]),
         ]
     )
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from turnkeeper.driver.turn import Turn
     from turnkeeper.errors import APIError, ToolError, TurnkeeperError
     from turnkeeper.tools import Injected, Tool, ToolContext, tool
-    from turnkeeper.types import Limits, Principal, TurnStatus, Usage
+    from turnkeeper.types import Limits, OwnConfirmation, Principal, TurnStatus, Usage
 
 __all__ = (
     "APIError",
@@ -31,6 +31,7 @@ __all__ = (
     "Injected",
     "Keeper",
     "Limits",
+    "OwnConfirmation",
     "Principal",
     "Reply",
     "RetryPolicy",
@@ -58,6 +59,7 @@ _HOMES = {
     "Injected": "turnkeeper.tools",
     "Keeper": "turnkeeper.driver.keeper",
     "Limits": "turnkeeper.types",
+    "OwnConfirmation": "turnkeeper.types",
     "Principal": "turnkeeper.types",
     "Reply": "turnkeeper.driver.reply",
     "RetryPolicy": "turnkeeper.core.retries",

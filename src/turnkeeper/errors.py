@@ -24,6 +24,7 @@ __all__ = (
     "ToolDefinitionError",
     "ToolError",
     "TurnkeeperError",
+    "UnconfirmedError",
     "UnknownApprovalError",
     "UnknownConversationError",
 )
@@ -114,6 +115,15 @@ class ApprovalExpiredError(InputError):
     """The time to decide is over; the call counts as denied."""
 
     code = "approval_expired"
+
+
+class UnconfirmedError(InputError):
+    """The conversation was held by somebody who had proven who they are, and whoever speaks now has not (any more).
+
+    Nothing was stored or sent: let them prove it again, or begin a new conversation.
+    """
+
+    code = "unconfirmed"
 
 
 class IllegalEventError(TurnkeeperError):

@@ -10,7 +10,19 @@ from typing import Any, Literal, TypeAlias
 
 from turnkeeper.errors import InputError
 
-__all__ = ("JSON", "LEVELS", "Block", "Effect", "Limits", "Message", "Principal", "ToolChoice", "TurnStatus", "Usage")
+__all__ = (
+    "JSON",
+    "LEVELS",
+    "Block",
+    "Effect",
+    "Limits",
+    "Message",
+    "OwnConfirmation",
+    "Principal",
+    "ToolChoice",
+    "TurnStatus",
+    "Usage",
+)
 
 JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
 Block: TypeAlias = dict[str, Any]
@@ -58,6 +70,24 @@ class Principal:
                 sound = False
             if not sound:  # it would not be the same when it comes back from the journal
                 raise InputError(f"a principal's {name} is text that UTF-8 can carry, and not empty; not {value!r}")
+
+
+class OwnConfirmation(str):
+    """A reason that an approval policy gives: the person for whom the call would run may confirm it themself.
+
+    They do so outside of what the model reads and writes, with at least this `level`; InputError for a word that is no
+    level. Another person who may decide can do it too.
+    """
+
+    __slots__ = ("level",)
+    level: str
+
+    def __new__(cls, reason: str, *, level: str = "confirmed") -> OwnConfirmation:  # noqa: D102 - said above
+        if level not in LEVELS:
+            raise InputError(f"level is one of {', '.join(LEVELS)}, not {level!r}")
+        made = super().__new__(cls, reason)
+        made.level = level
+        return made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

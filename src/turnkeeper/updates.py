@@ -142,7 +142,10 @@ class CallFinished(Update):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalNeeded(Update):
-    """A call waits for a person's decision; `policy` says what asked for it, `expires_at` in seconds since 1970."""
+    """A call waits for a person's decision; `policy` says what asked for it, `expires_at` in seconds since 1970.
+
+    `requester_level` is the level at which whoever asked may confirm it themself, None if only another person may.
+    """
 
     type = "approval_needed"
     approval_id: str
@@ -151,6 +154,7 @@ class ApprovalNeeded(Update):
     input: Any
     policy: str
     expires_at: float
+    requester_level: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

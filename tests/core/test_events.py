@@ -66,6 +66,7 @@ SAMPLES: list[ev.Event] = [
     ev.TurnWoken(at=2.0),
     ev.TurnWarned(code="empty_reply", message="m"),
     ev.TurnEnded(status="completed"),
+    ev.IdentityChanged(principal={"kind": "customer", "id": "李雷", "level": "confirmed"}, reason="raised"),
 ]
 
 

@@ -81,8 +81,8 @@ CallEvent = (
 class Call:
     """One call of the reply that is being answered. `starts` counts how often it was started.
 
-    `approval_id`, `digest` and `expires_at` are those of its approval, where one was asked for; `edited_input` is the
-    JSON text of the arguments that a person put in place of the model's.
+    `approval_id`, `digest`, `requested_at` and `expires_at` are those of its approval, where one was asked for;
+    `edited_input` is the JSON text of the arguments that a person put in place of the model's.
     """
 
     id: str
@@ -94,6 +94,7 @@ class Call:
     invalid_input: str | None = None
     approval_id: str | None = None
     digest: str | None = None
+    requested_at: float | None = None
     expires_at: float | None = None
     edited_input: str | None = None
 
@@ -129,7 +130,8 @@ def moved(call: Call, event: CallEvent) -> Call:
     if isinstance(event, CallStarted):
         return replace(after, effect=event.effect, starts=call.starts + 1)
     if isinstance(event, ApprovalRequested):
-        return replace(after, approval_id=event.approval_id, digest=event.digest, expires_at=event.expires_at)
+        after = replace(after, approval_id=event.approval_id, digest=event.digest)
+        return replace(after, requested_at=event.at, expires_at=event.expires_at)
     if isinstance(event, ApprovalDecided):
         if event.approval_id != call.approval_id:
             raise IllegalEventError(f"approval {event.approval_id} is not that of call {call.id}")

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
-from typing import Any, ClassVar
+from typing import Any
 
+from turnkeeper.core.fact import CallRequest, Event
 from turnkeeper.errors import JournalError
-from turnkeeper.wire.json import decode, encode, raw_elements, raw_members
+from turnkeeper.wire.json import decode, raw_elements, raw_members
 
 __all__ = (
     "EVENT_TYPES",
@@ -27,6 +28,7 @@ __all__ = (
     "CallUnresolved",
     "ConversationStarted",
     "Event",
+    "IdentityChanged",
     "MessagesImported",
     "ReplyReceived",
     "RequestFailed",
@@ -47,61 +49,23 @@ FORMAT_VERSION = max(FORMAT_VERSION_SUMMARIES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
-    """One fact; `at` is seconds since 1970 by the driver's clock."""
-
-    type: ClassVar[str]
-    raw: ClassVar[frozenset[str]] = frozenset()
-    raw_lists: ClassVar[frozenset[str]] = frozenset()
-
-    at: float = 0.0
-
-    def to_payload(self) -> str:
-        """The event's fields as one JSON object, without its type and what was not given."""
-        parts: list[str] = []
-        for one in fields(self):
-            value = getattr(self, one.name)
-            if one.name == "at" or (value is None and one.default is None):
-                continue
-            if one.name in self.raw:
-                text = "null" if value is None else value
-            elif one.name in self.raw_lists:
-                text = "[" + ",".join(value) + "]"
-            else:
-                text = encode(_plain(value))
-            parts.append(f'"{one.name}":{text}')
-        return "{" + ",".join(parts) + "}"
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Decimal):
-        return str(value)
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, CallRequest):
-        return {one.name: getattr(value, one.name) for one in fields(value)}
-    return value
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallRequest:
-    """One call that a reply asks for. `index` is its block's place in the reply; `id` is unique in the conversation.
-
-    `given_id` is the id as the endpoint gave it, where it had to be replaced: an empty one, or one used before.
-    """
-
-    id: str
-    name: str
-    index: int
-    given_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationStarted(Event):
     """The conversation exists. `principal` is `{"kind", "id", "level"}` or None."""
 
     type = "conversation_started"
     principal: dict[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdentityChanged(Event):
+    """Who is talking has changed: from here on it is `principal`, with the level that is proven now.
+
+    `reason` is `raised`, `lowered` or `another`; whoever was talking before is in the events before.
+    """
+
+    type = "identity_changed"
+    principal: dict[str, str]
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +82,7 @@ class TurnStarted(Event):
     """A user's message: the JSON text of its `content`, None to answer what was imported.
 
     `key` is the sender's own id for the message, where it gave one: the same message never starts a second turn.
-    `principal` is who spoke, with the level they had then: whoever goes on with the turn acts for them.
+    `principal` is who spoke, as the application named them: whoever goes on with the turn acts for them.
     `trace` is the W3C `traceparent` of the work that began here, where somebody watched it (as in TurnResumed and
     TurnParked): whoever goes on, in whatever process, can link to it.
     """
@@ -223,7 +187,8 @@ class CallStarted(Event):
 class CallFinished(Event):
     """A call's end: `state` is `succeeded`, `failed`, `timed_out` or `cancelled`.
 
-    `content` is the JSON text of the result's `content`.
+    `content` is the JSON text of the result's `content`; `untrusted` names where it came from, if the text is not to be
+    trusted: it is labelled then.
     """
 
     type = "call_finished"
@@ -234,6 +199,7 @@ class CallFinished(Event):
     is_error: bool
     seconds: float = 0.0
     error_id: str | None = None
+    untrusted: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,6 +208,7 @@ class ApprovalRequested(Event):
 
     `requester` is the principal for whom the call would run (`{"kind", "id", "level"}`), None where nobody was named;
     `input` is the JSON text of the arguments as the model gave them; `expires_at` in seconds since 1970.
+    `requester_level` is the level at which the requester may decide themself, None if only another person may.
     """
 
     type = "approval_requested"
@@ -254,6 +221,7 @@ class ApprovalRequested(Event):
     policy: str
     expires_at: float
     requester: dict[str, str] | None = None
+    requester_level: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -338,6 +306,7 @@ EVENT_TYPES: dict[str, type[Event]] = {
     kind.type: kind
     for kind in (
         ConversationStarted,
+        IdentityChanged,
         MessagesImported,
         TurnStarted,
         TurnResumed,

@@ -16,8 +16,11 @@ from typing import Any
 
 from turnkeeper.core.calls import Call, CallEvent, CallState, moved
 from turnkeeper.core.events import (
+    CallFinished,
     CallRejected,
+    ConversationStarted,
     Event,
+    IdentityChanged,
     ReplyReceived,
     RequestFailed,
     RequestStarted,
@@ -25,10 +28,11 @@ from turnkeeper.core.events import (
     TurnParked,
     TurnStarted,
 )
+from turnkeeper.core.identity import is_proven
 from turnkeeper.core.limits import reached
 from turnkeeper.core.replies import Action
 from turnkeeper.errors import IllegalEventError
-from turnkeeper.types import Limits, TurnStatus, Usage
+from turnkeeper.types import Limits, Principal, TurnStatus, Usage
 
 __all__ = (
     "TIME_IS_UP",
@@ -85,7 +89,7 @@ TURN_TABLE: dict[tuple[Phase, str], tuple[Phase, ...]] = {
     (_P.PARKED, "call_finished"): (_P.PARKED,),
     (_P.PARKED, "turn_woken"): (_P.ACTING, _P.READY, _P.CLOSING),
     (_P.CLOSING, "turn_ended"): (_P.IDLE,),
-} | {(phase, "turn_warned"): (phase,) for phase in _P}
+} | {(phase, event): (phase,) for event in ("turn_warned", "identity_changed") for phase in _P}
 """(phase, event) → the phases it may lead to. `reply_received` in `ready` is an imported reply with open calls."""
 
 
@@ -132,12 +136,19 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """The state of a conversation: its phase, its last turn, how many events made it."""
+    """The state of a conversation: its phase, its last turn, how many turns and replies there were.
+
+    `who` is talking, as last written down; `holder` is who last held the conversation with proof of who they are;
+    `untrusted` names the first source of untrusted text that is in the history.
+    """
 
     phase: Phase = Phase.IDLE
     turn: Turn | None = None
     turns: int = 0
     replies: int = 0
+    who: Principal | None = None
+    holder: Principal | None = None
+    untrusted: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,12 +217,21 @@ def _after(state: State, event: Event) -> State:
         number = state.turns + 1
         turn = Turn(number=number, started_at=event.at, key=event.key)
         return replace(state, phase=Phase.READY, turns=number, turn=turn)
+    if isinstance(event, ConversationStarted | IdentityChanged):
+        return _known(state, event)
     change = _CHANGES.get(event.type)
     if change is None:
         return state
     if state.turn is None:
         raise IllegalEventError("there is no turn yet")
     return change(state, state.turn, event)
+
+
+def _known(state: State, event: ConversationStarted | IdentityChanged) -> State:
+    if event.principal is None:
+        return state
+    who = Principal(**event.principal)
+    return replace(state, who=who, holder=who if is_proven(who) else state.holder)
 
 
 def _resumed(state: State, turn: Turn, event: Event) -> State:
@@ -305,6 +325,8 @@ def _called(state: State, turn: Turn, event: CallEvent) -> State:
         calls_run=turn.calls_run + (after.starts == 1 and call.starts == 0),
         over_limit=turn.over_limit or (isinstance(event, CallRejected) and event.reason == "limit_reached"),
     )
+    if isinstance(event, CallFinished) and state.untrusted is None:
+        state = replace(state, untrusted=event.untrusted)
     return replace(state, turn=turn) if state.phase is Phase.PARKED else _settled(state, turn)
 
 

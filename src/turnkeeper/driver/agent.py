@@ -29,6 +29,7 @@ from turnkeeper.driver.observing import Observer
 from turnkeeper.driver.people import Approval, may_decide
 from turnkeeper.driver.reply import Reply
 from turnkeeper.driver.settings import Settings
+from turnkeeper.driver.standing import Identity
 from turnkeeper.errors import ConfigurationError, LimitError
 from turnkeeper.journal import Journal, MemoryJournal
 from turnkeeper.models import find
@@ -61,6 +62,9 @@ class Agent:
         most_calls_at_once: How many calls of one reply run at the same time; None for all, 1 for one by one.
         approval_seconds: How long a person has to decide on a call; after that it counts as denied.
         lease_seconds: How long a conversation stays taken after a program on another machine that drove it has died.
+        identity: Who a principal is right now, such as the customer of a session, and what they have proven: a function
+            of (principal as given, conversation id, time in seconds since 1970). It is asked before each request and
+            each call; where it fails, nobody is proven. None: principals are what the application says.
         may_decide: Who may approve, deny, edit and resolve: a function of (principal, approval); else staff may.
         retry: How failed requests are tried again.
         headers: Extra headers of every request, such as `anthropic-beta`.
@@ -92,6 +96,7 @@ class Agent:
         most_calls_at_once: int | None = None,
         approval_seconds: float = 24 * 3600,
         lease_seconds: float = LEASE_SECONDS,
+        identity: Identity | None = None,
         may_decide: Callable[[Principal, Approval], bool] = may_decide,
         retry: RetryPolicy | None = None,
         headers: Mapping[str, str] | None = None,
@@ -116,6 +121,7 @@ class Agent:
         self.approval_seconds = approval_seconds
         self.lease_seconds = lease_seconds
         self.may_decide = may_decide
+        self.identity = identity
         self.now = clock
         if most_calls_at_once is not None and most_calls_at_once < 1:
             raise ConfigurationError(f"most_calls_at_once must be 1 or more, not {most_calls_at_once}")
@@ -255,6 +261,7 @@ class Agent:
             client=self._client,
             journal=journal,
             principal=principal,
+            identity=self.identity,
             injected=injected or {},
             most_at_once=self._most_at_once,
             approval_seconds=self.approval_seconds,

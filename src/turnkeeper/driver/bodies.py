@@ -27,6 +27,14 @@ OWN_FIELDS = frozenset({"model", "max_tokens", "stream", "tool_choice", "system"
 """Fields that have an argument of their own and so can't come through `extra`."""
 
 
+_NO_TOOL = {
+    "name": "no_tool",
+    "description": "No tool is available to the person you are talking with.",
+    "input_schema": {"type": "object", "properties": {}},
+}
+"""Stands in where every tool is hidden though some were used before: the API wants tools then."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caching:
     """How prompts are cached: `lifetime` None chooses by the conversation's pace.
@@ -89,6 +97,10 @@ class RequestBody:
         if taken:
             raise ConfigurationError(f"extra may not hold {taken[0]!r}; it has an argument of its own")
         self.extra = extra
+        self._given = {"model": model, "system": system, "extra": extra, "stream": stream, "caching": caching}
+        self._definitions = tools
+        self._variants: dict[tuple[frozenset[str], bool], RequestBody] = {}
+        self._no_choice = False
         blocks = [{"type": "text", "text": system}] if isinstance(system, str) else system or []
         try:
             self._plain_system = None if system is None else encode(system)
@@ -120,8 +132,23 @@ class RequestBody:
         other._caching = replace(self._caching, tail=False)
         return other
 
+    def without(self, hidden: frozenset[str], *, tools_used: bool) -> RequestBody:
+        """The same with the tools of those names left out; `tools_used` says that the history holds calls."""
+        if not hidden:
+            return self
+        found = self._variants.get((hidden, tools_used))
+        if found is None:
+            shown = [one for one in self._definitions if one.get("name") not in hidden]
+            found = RequestBody(tools=shown or ([_NO_TOOL] if tools_used else []), **self._given)
+            found._caching = self._caching
+            found._no_choice = not shown
+            self._variants[hidden, tools_used] = found
+        return found
+
     def encode(self, history: History, *, max_tokens: int, tool_choice: dict[str, Any] | None) -> bytes:
         """The body of the next request."""
+        if self._no_choice:
+            tool_choice = {"type": "none"} if self._tools else None
         choice = f',"tool_choice":{encode(tool_choice)}' if tool_choice else ""
         head = f'{{"model":{self._model},"max_tokens":{max_tokens}{self._stream}{choice}'
         marks = self._marks(history)

@@ -11,17 +11,9 @@ from anyio.abc import TaskGroup
 
 from turnkeeper.client.api import APIClient
 from turnkeeper.core.checking import check_ending, check_messages, check_user_content, open_call_ids
-from turnkeeper.core.events import (
-    CallRequest,
-    ConversationStarted,
-    Event,
-    MessagesImported,
-    ReplyReceived,
-    TurnResumed,
-    TurnStarted,
-)
+from turnkeeper.core.events import ConversationStarted, Event, MessagesImported, TurnResumed, TurnStarted
 from turnkeeper.core.machine import Phase
-from turnkeeper.core.replies import Action
+from turnkeeper.driver.importing import as_reply
 from turnkeeper.driver.leasing import Hold, held, new_holder
 from turnkeeper.driver.loop import Loop, Plan, close_open_turn
 from turnkeeper.driver.observing import observed
@@ -31,6 +23,7 @@ from turnkeeper.driver.recorder import Recorder
 from turnkeeper.driver.records import reply_of, settled
 from turnkeeper.driver.reply import Reply
 from turnkeeper.driver.running import CallRunner, Surroundings
+from turnkeeper.driver.standing import Identity, Standing, hidden_from
 from turnkeeper.driver.turn import Emit, Turn
 from turnkeeper.errors import ConfigurationError, ConversationBusyError, InputError, UnknownConversationError
 from turnkeeper.journal.port import Journal
@@ -63,6 +56,7 @@ class Conversation:
         client: Callable[[], APIClient],
         journal: Journal,
         principal: Principal | None,
+        identity: Identity | None,
         injected: Mapping[str, Any],
         most_at_once: int | None,
         approval_seconds: float,
@@ -84,6 +78,7 @@ class Conversation:
         self._shared = shared
         self._holder = new_holder()
         self._recorder = Recorder(journal, conversation_id)
+        self._standing = Standing(principal, conversation_id=conversation_id, identity=identity, clock=plan.clock)
         self._running: anyio.CancelScope | None = None
         self._ended = anyio.Event()
         self._left = False
@@ -93,6 +88,11 @@ class Conversation:
         await self._recorder.load()
         self.speak_as(self.principal)
 
+    async def admit(self) -> None:
+        """UnconfirmedError if it was held by somebody who had proven who they are, and the principal has not."""
+        if self._recorder.state.holder is not None:
+            self._standing.check(self._recorder, await self._standing.now())
+
     def speak_as(self, principal: Principal | None, injected: Mapping[str, Any] | None = None) -> None:
         """Go on in that principal's name, with these Injected parameters if any are given.
 
@@ -101,8 +101,13 @@ class Conversation:
         mine, theirs = principal, self._recorder.owner
         if mine is not None and theirs is not None and (mine.kind, mine.id) != (theirs.kind, theirs.id):
             raise UnknownConversationError(f"no conversation {self.id!r} in this journal")
-        self.principal = principal
+        self.principal = self._standing.given = principal
         self._injected = self._injected if injected is None else injected
+
+    @property
+    def who(self) -> Principal | None:
+        """Who was talking, with the level that was proven, when the journal last heard of it."""
+        return self._recorder.state.who
 
     @property
     def messages(self) -> list[Message]:
@@ -236,7 +241,7 @@ class Conversation:
                 events.append(MessagesImported(at=now, messages=tuple(encode(message) for message in before)))
             events.append(self._started(None))
             if calls:
-                events.append(_as_reply(given[-1]["content"], now))
+                events.append(as_reply(given[-1]["content"], now))
             return events
 
         return self._turn(opening)
@@ -330,13 +335,18 @@ class Conversation:
                 f"conversation {self.id!r} holds tool calls, and the API wants tools defined then: bring the same tools"
             )
         recorder.listen(emit)
+        who = await self._standing.now()
         events = opening()
         if events is None:
             return reply_of(recorder, self.id)
+        if any(isinstance(event, TurnStarted) for event in events):
+            self._standing.check(recorder, who)
+        self._check_choice(who)
         error = None
         with observed(self._plan, recorder, self.id, self.principal, events):
             if recorder.last == 0 and recorder.state.turns == 0:
                 recorder.stage(self._first_event())
+            self._standing.note(recorder, who)
             for event in events:
                 recorder.stage(event)
             self._running = anyio.CancelScope()
@@ -349,18 +359,22 @@ class Conversation:
             raise error
         return reply_of(recorder, self.id)
 
+    def _check_choice(self, who: Principal | None) -> None:
+        name = self._plan.tool_choice.get("name")
+        if name in hidden_from(self._registry, who):
+            raise ConfigurationError(f"tool_choice {name!r} is a tool that this principal may not use; use 'auto'")
+
     def _runner(self) -> CallRunner:
         preparer = Preparer(
             registry=self._registry,
             conversation_id=self.id,
-            principal=self.principal,
             clock=self._plan.clock,
             approval_seconds=self._approval_seconds,
         )
         return CallRunner(
             preparer=preparer,
             recorder=self._recorder,
-            surroundings=Surroundings(conversation_id=self.id, principal=self.principal, injected=self._injected),
+            surroundings=Surroundings(conversation_id=self.id, standing=self._standing, injected=self._injected),
             clock=self._plan.clock,
             most_at_once=self._most_at_once,
         )
@@ -371,22 +385,3 @@ class Conversation:
 
 def _as_dict(who: Principal | None) -> dict[str, str] | None:
     return None if who is None else {"kind": who.kind, "id": who.id, "level": who.level}
-
-
-def _as_reply(content: list[dict[str, Any]], now: float) -> ReplyReceived:
-    """An imported assistant message with open calls, as the reply it once was."""
-    calls = tuple(
-        CallRequest(id=block["id"], name=str(block.get("name")), index=index)
-        for index, block in enumerate(content)
-        if block.get("type") == "tool_use"
-    )
-    return ReplyReceived(
-        at=now,
-        number=0,
-        blocks=tuple(encode(block) for block in content),
-        stop_reason="tool_use",
-        usage={},
-        action=Action.RUN_CALLS,
-        kept=True,
-        calls=calls,
-    )

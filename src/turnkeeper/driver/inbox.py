@@ -16,7 +16,7 @@ from turnkeeper.driver.people import overdue
 from turnkeeper.driver.records import reply_of
 from turnkeeper.driver.reply import Reply
 from turnkeeper.driver.turn import Turn
-from turnkeeper.errors import APIError, ConversationBusyError, UnknownConversationError
+from turnkeeper.errors import APIError, ConversationBusyError, UnconfirmedError, UnknownConversationError
 from turnkeeper.journal import Journal, Queued
 from turnkeeper.types import Principal
 from turnkeeper.updates import CallFinished, CallStarted, TurnEnded, Update
@@ -95,6 +95,12 @@ async def work_off(
         try:
             reply = await _drive(conversation, step, stop, inject, watch)
         except MovedOnError:
+            continue
+        except UnconfirmedError as error:
+            if step.message is None:
+                raise
+            _log.warning("message %r of conversation %s was dropped: %s", step.message.key, conversation_id, error)
+            await keeper.journal.dequeue(conversation_id, step.message.key)
             continue
         except ConversationBusyError:
             return ended("busy")

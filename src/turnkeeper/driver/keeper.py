@@ -50,13 +50,15 @@ class Keeper:
         """The conversation of that id, new if the journal has none; without an id, a new one.
 
         `principal` is who is talking, as the application knows it; a conversation of another principal is answered
-        with UnknownConversationError, as if it weren't there. `injected` binds the tools' Injected parameters.
+        with UnknownConversationError, as if it weren't there; one that was held by somebody who had proven who they
+        are, and now comes without proof, with UnconfirmedError. `injected` binds the tools' Injected parameters.
         """
         name = uuid.uuid4().hex if conversation_id is None else checked_name(conversation_id)
         conversation = self.agent.conversation(
             name, journal=self.journal, principal=principal, injected=injected, group=self._group
         )
         await conversation.load()
+        await conversation.admit()
         return conversation
 
     async def post(

@@ -136,7 +136,9 @@ class Loop:
                 return
             await plan.sleep(decision.delay)
         max_tokens = decision.max_tokens or plan.max_tokens
-        choice = choice_for_request(plan.tool_choice, has_tools=plan.has_tools, forced=decision.forced)
+        hidden = await self._runner.hidden()
+        forced = decision.forced and plan.tool_choice.get("name") not in hidden
+        choice = choice_for_request(plan.tool_choice, has_tools=plan.has_tools, forced=forced)
         event = RequestStarted(
             at=plan.clock(),
             number=decision.number,
@@ -149,7 +151,8 @@ class Loop:
             event, RequestStartedUpdate(number=decision.number, attempt=decision.attempt, model=plan.model.id)
         )
         await recorder.flush()
-        body = plan.body.encode(recorder.history, max_tokens=max_tokens, tool_choice=choice)
+        made = plan.body.without(hidden, tools_used=recorder.history.tools_used)
+        body = made.encode(recorder.history, max_tokens=max_tokens, tool_choice=choice)
         lenient = decision.attempt > 1
         reply: WireReply | None = None
         try:

@@ -16,6 +16,7 @@ from turnkeeper.core.events import (
     Event,
     TurnWoken,
 )
+from turnkeeper.core.identity import reaches
 from turnkeeper.core.machine import Phase
 from turnkeeper.driver.leasing import held, new_holder
 from turnkeeper.driver.recorder import Recorder
@@ -83,10 +84,19 @@ class _Decisions:
                 found.append((name, recorder, recorder.turn_events))
         return found
 
-    def _check(self, by: Principal, approval: Approval, to_do: str) -> None:
-        """ApprovalRefusedError if `by` asked for the call, or has no right to decide on it."""
+    def _check(self, by: Principal, approval: Approval, to_do: str, *, own: bool = False) -> None:
+        """ApprovalRefusedError if `by` asked for the call, or has no right to decide on it.
+
+        `own`: whoever asked may do this, where the policy leaves it to them and their level is strong enough.
+        """
         if approval.requester is not None and is_same(by, approval.requester):
-            raise ApprovalRefusedError(f"{by.kind} {by.id!r} asked for this call and can't {to_do}")
+            if not own or approval.requester_level is None:
+                raise ApprovalRefusedError(f"{by.kind} {by.id!r} asked for this call and can't {to_do}")
+            if not reaches(by, approval.requester_level):
+                raise ApprovalRefusedError(
+                    f"{by.kind} {by.id!r} has to be {approval.requester_level} to confirm this call, and is {by.level}"
+                )
+            return
         if not self._allowed(by, approval):
             raise ApprovalRefusedError(f"{by.kind} {by.id!r} may not decide on {approval.tool}")
 
@@ -157,8 +167,9 @@ class Approvals(_Decisions):
     async def approve(self, approval_id: str, *, by: Principal, digest: str | None = None) -> Approval:
         """Let the call run with exactly the arguments that were shown; `digest` makes sure that they were those.
 
-        ApprovalRefusedError for a principal without the right, or the one who asked; ApprovalDecidedError,
-        ApprovalExpiredError, UnknownApprovalError. Nothing changes then.
+        ApprovalRefusedError for a principal without the right, or the one who asked (unless the policy leaves it to
+        them, and `by` has the level for it); ApprovalDecidedError, ApprovalExpiredError, UnknownApprovalError. Nothing
+        changes then.
         """
         return await self._settle(approval_id, by, "approved", digest=digest)
 
@@ -203,7 +214,8 @@ class Approvals(_Decisions):
         approval, name = await self._find(approval_id)
         if digest is not None and digest != approval.digest:
             raise ApprovalRefusedError(f"the digest is not that of approval {approval_id}; look at the arguments again")
-        self._check(by, approval, "approve it")
+        to_do = {"approved": "approve it", "denied": "deny it", "edited": "edit it"}[decision]
+        self._check(by, approval, "approve it" if approval.requester_level is None else to_do, own=decision != "edited")
 
         def decide(recorder: Recorder) -> Event:
             self._open(recorder, approval)

@@ -8,9 +8,9 @@ from typing import Any
 
 from turnkeeper.tools import Tool
 from turnkeeper.tools.threads import call_within
-from turnkeeper.types import LEVELS, Principal
+from turnkeeper.types import Principal
 
-__all__ = ("POLICY_SECONDS", "needs_approval", "reaches")
+__all__ = ("POLICY_SECONDS", "needs_approval")
 
 _log = logging.getLogger("turnkeeper")
 
@@ -24,7 +24,8 @@ async def needs_approval(
     """Why the call needs approval, in a few words; empty if it does not.
 
     `approval=` is None or `"never"`, `"always"`, or a function of (arguments, principal, conversation id), sync (in a
-    worker thread) or async, that gives a bool or the reason. A function that fails, or takes longer than
+    worker thread) or async, that gives a bool or the reason (an OwnConfirmation says that the person for whom the call
+    would run may confirm it). A function that fails, or takes longer than
     `POLICY_SECONDS`, asks for approval: better one question too many.
     """
     policy: str | Callable[..., Any] | None = tool.approval
@@ -42,14 +43,3 @@ async def needs_approval(
     if isinstance(found, str):
         return found
     return name if found else ""
-
-
-def reaches(principal: Principal | None, required: str | None) -> bool:
-    """Whether the principal's level is the required one or a stronger; staff is not asked for levels."""
-    if required is None:
-        return True
-    if principal is None:
-        return False
-    if principal.kind == "staff":
-        return True
-    return principal.level in LEVELS and LEVELS.index(principal.level) >= LEVELS.index(required)

@@ -10,10 +10,13 @@ from turnkeeper.core.answers import NOT_ALLOWED, TAMPERED, invalid_input, unknow
 from turnkeeper.core.approvals import approval_id, digest_of
 from turnkeeper.core.calls import Call, CallState
 from turnkeeper.core.events import ApprovalRequested
-from turnkeeper.driver.policies import needs_approval, reaches
+from turnkeeper.core.identity import reaches
+from turnkeeper.core.trust import reason_to_ask
+from turnkeeper.driver.policies import needs_approval
+from turnkeeper.driver.standing import hidden_from
 from turnkeeper.errors import ArgumentsRejectedError
 from turnkeeper.tools import Registry, Tool, check_arguments
-from turnkeeper.types import Principal
+from turnkeeper.types import LEVELS, OwnConfirmation, Principal
 from turnkeeper.updates import ApprovalNeeded
 from turnkeeper.wire.json import decode, encode
 
@@ -22,12 +25,13 @@ __all__ = ("Preparer", "Ready", "Rejection")
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A call that may run: its tool, its validated arguments, its input as it came."""
+    """A call that may run: its tool, its validated arguments, its input as it came, and for whom it runs."""
 
     call: Call
     tool: Tool
     arguments: Mapping[str, Any]
     input: Any
+    who: Principal | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,29 +43,35 @@ class Rejection:
 
 
 class Preparer:
-    """Checks calls for one conversation and one principal."""
+    """Checks calls for one conversation, each for whoever is talking when it is checked."""
 
     def __init__(
         self,
         *,
         registry: Registry,
         conversation_id: str,
-        principal: Principal | None,
         clock: Callable[[], float],
         approval_seconds: float,
     ) -> None:
         self._registry = registry
         self._conversation_id = conversation_id
-        self._principal = principal
         self._clock = clock
         self._approval_seconds = approval_seconds
 
-    def prepare(self, call: Call, blocks: Sequence[str]) -> Ready | Rejection:
-        """Check one call; the model can repair what the rejection names."""
+    @property
+    def registry(self) -> Registry:
+        """The tools there are."""
+        return self._registry
+
+    def prepare(self, call: Call, blocks: Sequence[str], who: Principal | None) -> Ready | Rejection:
+        """Check one call of `who`; the model can repair what the rejection names."""
         tool = self._registry.get(call.name)
         if tool is None:
-            return Rejection("unknown_tool", unknown_tool(call.name, self._registry.names))
-        if not reaches(self._principal, tool.requires):
+            hidden = hidden_from(self._registry, who)
+            return Rejection(
+                "unknown_tool", unknown_tool(call.name, [one for one in self._registry.names if one not in hidden])
+            )
+        if not reaches(who, tool.requires):
             return Rejection("not_allowed", NOT_ALLOWED)
         if call.edited_input is not None:
             given = decode(call.edited_input)
@@ -73,18 +83,24 @@ class Preparer:
         if approved and self._digest(call, given) != call.digest:
             return Rejection("not_allowed", TAMPERED)
         try:
-            return Ready(call, tool, check_arguments(tool, given), given)
+            return Ready(call, tool, check_arguments(tool, given), given, who)
         except ArgumentsRejectedError as error:
             return Rejection("bad_arguments", str(error))
 
-    async def approval_for(self, one: Ready) -> ApprovalRequested | None:
-        """The request for approval that this call needs first, None if it may run now."""
+    async def approval_for(self, one: Ready, untrusted: str | None) -> ApprovalRequested | None:
+        """The request for approval that this call needs first, None if it may run now.
+
+        `untrusted` is the source of untrusted text in the history, None where there is none.
+        """
         if one.call.state is not CallState.REQUESTED:
             return None
-        policy = await needs_approval(one.tool, one.arguments, self._principal, self._conversation_id)
+        who = one.who
+        policy = await needs_approval(one.tool, one.arguments, who, self._conversation_id)
+        reason = "" if one.tool.when_untrusted == "run" else reason_to_ask(one.tool.effect, untrusted)
+        if not policy and reason:
+            policy = OwnConfirmation(reason, level=_level(who))
         if not policy:
             return None
-        who = self._principal
         now = self._clock()
         return ApprovalRequested(
             at=now,
@@ -93,9 +109,10 @@ class Preparer:
             tool=one.tool.name,
             input=encode(one.input),
             digest=self._digest(one.call, one.input),
-            policy=policy,
+            policy=str(policy),
             expires_at=now + self._approval_seconds,
             requester=None if who is None else {"kind": who.kind, "id": who.id, "level": who.level},
+            requester_level=policy.level if who is not None and isinstance(policy, OwnConfirmation) else None,
         )
 
     def updates_for(self, event: ApprovalRequested, one: Ready) -> tuple[ApprovalNeeded]:
@@ -107,8 +124,14 @@ class Preparer:
             input=one.input,
             policy=event.policy,
             expires_at=event.expires_at,
+            requester_level=event.requester_level,
         )
         return (update,)
 
     def _digest(self, call: Call, given: Any) -> str:
         return digest_of(self._conversation_id, call.id, call.name, encode(given))
+
+
+def _level(who: Principal | None) -> str:
+    """The level at which somebody may confirm what they asked for: no weaker than the one they asked with."""
+    return who.level if who is not None and who.level in LEVELS else LEVELS[0]

@@ -10,15 +10,18 @@ from typing import Any
 
 import anyio
 
-from turnkeeper.core.answers import ABORTED, CALL_LIMIT, UNDONE
+from turnkeeper.core.answers import ABORTED, CALL_LIMIT, NOT_ALLOWED, UNDONE
 from turnkeeper.core.approvals import with_note
 from turnkeeper.core.calls import Call, CallState
 from turnkeeper.core.events import CallFinished, CallRejected, CallStarted, CallUnresolved
+from turnkeeper.core.identity import reaches
 from turnkeeper.core.machine import RunCalls
+from turnkeeper.core.trust import labelled, mark_of
 from turnkeeper.driver.observing import watched_call
 from turnkeeper.driver.preparing import Preparer, Ready, Rejection
 from turnkeeper.driver.recorder import Recorder
 from turnkeeper.driver.recovery import RERUN, NotHappenedError, ask_the_world
+from turnkeeper.driver.standing import Standing, hidden_from
 from turnkeeper.tools import Outcome, ToolContext, run_call
 from turnkeeper.types import Block, Principal
 from turnkeeper.updates import CallFinished as CallFinishedUpdate
@@ -36,7 +39,7 @@ class Surroundings:
     """What every call of a conversation is told about it."""
 
     conversation_id: str
-    principal: Principal | None
+    standing: Standing
     injected: Mapping[str, Any]
 
 
@@ -66,14 +69,15 @@ class CallRunner:
         for call in decision.over:
             self._reject(call, Rejection("limit_reached", CALL_LIMIT))
         ready: list[Ready] = []
+        now = await self._about.standing.refresh(self._recorder)
         for call in decision.calls:
-            prepared = self._preparer.prepare(call, blocks)
+            prepared = self._preparer.prepare(call, blocks, await self._who(call, now))
             if isinstance(prepared, Rejection):
                 self._settle_unprepared(call, prepared)
             elif call.state is CallState.STARTED and call.effect not in RERUN:
                 if await self._may_run_again(prepared):
                     ready.append(prepared)
-            elif request := await self._preparer.approval_for(prepared):
+            elif request := await self._preparer.approval_for(prepared, self._recorder.state.untrusted):
                 self._recorder.stage(request, *self._preparer.updates_for(request, prepared))
             else:
                 ready.append(prepared)
@@ -93,9 +97,11 @@ class CallRunner:
             limiter = anyio.CapacityLimiter(self._most_at_once)
         else:  # start them all in one append; the first of the chain goes with them
             for one in [*free, *chain[:1]]:
-                self._start(one)
-                begun.add(one.call.id)
+                if await self._start(one):
+                    begun.add(one.call.id)
             await self._recorder.flush()
+            free = [one for one in free if one.call.id in begun]
+            chain = [one for one in chain[:1] if one.call.id in begun] + chain[1:]
 
         async def run(calls: list[Ready]) -> None:
             for one in calls:
@@ -116,9 +122,19 @@ class CallRunner:
             raise failed.exceptions[0] from None
 
     async def _run_one(self, one: Ready) -> None:
-        self._start(one)
+        begun = await self._start(one)
         await self._recorder.flush()
-        await self._work(one)
+        if begun:
+            await self._work(one)
+
+    async def hidden(self) -> frozenset[str]:
+        """The names of the tools that whoever is talking now may not use."""
+        who = await self._about.standing.refresh(self._recorder)
+        return hidden_from(self._preparer.registry, who)
+
+    async def _who(self, call: Call, now: Principal | None) -> Principal | None:
+        """For whom a call runs: who is talking, or, where people took their time to decide, was when it was asked."""
+        return now if call.requested_at is None else await self._about.standing.at(call.requested_at)
 
     def _settle_unprepared(self, call: Call, rejection: Rejection) -> None:
         """A call that can't be run (any more): refuse it, or, if it was started once, leave it to a person."""
@@ -132,13 +148,15 @@ class CallRunner:
         found: str | list[Block] | None = None
         if one.tool.effect == "reconcile":
             try:
-                found = await ask_the_world(one.tool, one.arguments, self._context(one.call, None, None))
+                found = await ask_the_world(one.tool, one.arguments, self._context(one, None, None))
             except NotHappenedError:
                 return True
         if found is None:
             self._recorder.stage(CallUnresolved(at=self._clock(), call_id=one.call.id))
         else:
-            self._finish(one, Outcome(state="succeeded", content=found, is_error=False))
+            self._finish(
+                one, Outcome(state="succeeded", content=found, is_error=False, untrusted=bool(one.tool.untrusted))
+            )
         return False
 
     def _reject(self, call: Call, rejection: Rejection) -> None:
@@ -148,7 +166,13 @@ class CallRunner:
         )
         self._recorder.stage(event, update)
 
-    def _start(self, one: Ready) -> None:
+    async def _start(self, one: Ready) -> bool:
+        """Note that the call starts; False if whoever asked may not do it any more, and then it is refused."""
+        if one.tool.requires is not None:  # other calls, or a policy, may have taken their time
+            now = await self._about.standing.now()
+            if not reaches(await self._who(one.call, now), one.tool.requires):
+                self._settle_unprepared(one.call, Rejection("not_allowed", NOT_ALLOWED))
+                return False
         event = CallStarted(
             at=self._clock(),
             call_id=one.call.id,
@@ -157,6 +181,7 @@ class CallRunner:
             key=self._key(one.call),
         )
         self._recorder.stage(event, CallStartedUpdate(call_id=one.call.id, name=one.call.name, input=one.input))
+        return True
 
     def _key(self, call: Call) -> str:
         # The first colon ends the conversation's id, whatever characters that has: no two calls share a key.
@@ -201,7 +226,7 @@ class CallRunner:
     async def _outcome(self, one: Ready, connection: Any) -> Outcome:
         with watched_call(self._recorder.watch, one.call.id, one.tool.name, one.tool.effect, one.input) as watch:
             if self._recorder.emit is None:
-                outcome = await run_call(one.tool, one.arguments, self._context(one.call, connection, None))
+                outcome = await run_call(one.tool, one.arguments, self._context(one, connection, None))
             else:
                 outcome = await self._with_progress(one, connection)
             watch.ended(outcome)
@@ -209,6 +234,8 @@ class CallRunner:
 
     def _finish(self, one: Ready, outcome: Outcome) -> None:
         content = outcome.content
+        if outcome.untrusted:
+            content = labelled(content, source=one.tool.name, mark=mark_of(self._about.conversation_id, one.call.id))
         if one.call.edited_input is not None:
             content = with_note(one.call.edited_input, content)
         event = CallFinished(
@@ -219,6 +246,7 @@ class CallRunner:
             is_error=outcome.is_error,
             seconds=outcome.seconds,
             error_id=outcome.error_id,
+            untrusted=one.tool.name if outcome.untrusted else None,
         )
         update = CallFinishedUpdate(
             call_id=one.call.id,
@@ -230,12 +258,12 @@ class CallRunner:
         )
         self._recorder.stage(event, update)
 
-    def _context(self, call: Call, connection: Any, on_progress: OnProgress | None) -> ToolContext:
+    def _context(self, one: Ready, connection: Any, on_progress: OnProgress | None) -> ToolContext:
         return ToolContext(
-            principal=self._about.principal,
+            principal=one.who,
             conversation_id=self._about.conversation_id,
-            call_id=call.id,
-            key=self._key(call),
+            call_id=one.call.id,
+            key=self._key(one.call),
             injected=self._about.injected,
             connection=connection,
             on_progress=on_progress,
@@ -252,7 +280,7 @@ class CallRunner:
             async for note in receive:
                 await self._recorder.tell(note)
 
-        work = run_call(one.tool, one.arguments, self._context(one.call, connection, report))
+        work = run_call(one.tool, one.arguments, self._context(one, connection, report))
         async with send, receive:
             if connection is not None:
                 outcome = await work

@@ -20,7 +20,8 @@ __all__ = ("Approval", "UnknownOutcome", "approval_of", "as_dict", "is_same", "m
 class Approval:
     """A call that waits for a decision. `input` is what the model gave; times are seconds since 1970.
 
-    `requester` is the principal for whom the call would run, None where nobody was named.
+    `requester` is the principal for whom the call would run, None where nobody was named; `requester_level` the level
+    at which they may confirm or withdraw it themself, None if only another person may decide.
     """
 
     id: str
@@ -33,6 +34,7 @@ class Approval:
     requested_at: float
     expires_at: float
     requester: Principal | None
+    requester_level: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +97,7 @@ def approval_of(conversation_id: str, event: ApprovalRequested) -> Approval:
         requested_at=event.at,
         expires_at=event.expires_at,
         requester=Principal(**event.requester) if event.requester else None,
+        requester_level=event.requester_level,
     )
 
 
@@ -122,10 +125,12 @@ def _input_of(events: list[Event], call: Call) -> Any:
 
 
 def _asker(recorder: Recorder, call: Call) -> Principal | None:
-    """For whom a call ran: as its approval says, else who began the turn, else whose conversation it is."""
+    """For whom a call ran: as its approval says, else who was talking, else who began the turn, else the owner."""
     for event in recorder.turn_events:
         if isinstance(event, ApprovalRequested) and event.call_id == call.id and event.requester:
             return Principal(**event.requester)
+    if recorder.state.who is not None:
+        return recorder.state.who
     for event in recorder.turn_events:
         if isinstance(event, TurnStarted) and event.principal:
             return Principal(**event.principal)

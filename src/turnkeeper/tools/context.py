@@ -38,12 +38,13 @@ else:
 class CallState:
     """Whether a call is still wanted; shared by the call's own thread or task and the one that waits for it."""
 
-    __slots__ = ("_ended", "loop", "started")
+    __slots__ = ("_ended", "loop", "started", "untrusted")
 
     def __init__(self) -> None:
         self._ended = threading.Event()
         self.loop: asyncio.AbstractEventLoop | None = None
         self.started = False
+        self.untrusted = False
 
     @property
     def abandoned(self) -> bool:
@@ -83,6 +84,14 @@ class ToolContext:
         """Raise `ToolError` if the call is no longer wanted; for loops in sync tools, which nothing can interrupt."""
         if self.cancelled:
             raise ToolError("The call was cancelled.")
+
+    def untrusted(self, text: str) -> str:
+        """Say that this text, which the result will hold, comes from outside (a note, a name); gives it back.
+
+        The result is labelled for the model, and calls that change something need a person from then on.
+        """
+        self.state.untrusted = True
+        return text
 
     def progress(self, message: str, fraction: float | None = None) -> None:
         """Tell whoever watches how far the tool is; `fraction` is from 0 to 1. Never fails, from any thread."""

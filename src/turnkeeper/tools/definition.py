@@ -68,6 +68,8 @@ class Tool(Generic[P, R_co]):
     concurrency: int | None = field(repr=False)
     parallel: bool = field(repr=False)
     requires: str | None = field(repr=False)
+    untrusted: bool = field(repr=False)
+    when_untrusted: str = field(repr=False)
     strict: bool = field(repr=False)
     result_limit: int = field(repr=False)
     reconcile: Callable[..., Any] | None = field(repr=False)
@@ -147,8 +149,11 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Unpack[ToolOp
     "idempotent", "transactional", "reconcile" (with `reconcile=`, a function that asks whether it happened) or, the
     default, "once". `timeout`: seconds, per attempt. `retries`: further attempts after an unexpected exception or a
     time-out, for "read" and "idempotent". `concurrency`: calls at the same time, per event loop. `parallel`: False to
-    run after the calls before it. `approval` and `requires`: policy, kept for the driver. `strict`: the API guarantees
-    the schema. `schema`: a JSON Schema instead of the type hints. `result_limit`: characters of text that are sent.
+    run after the calls before it. `approval`: which calls a person decides on. `requires`: the assurance level below
+    which the tool is not offered and not run. `untrusted`: its results hold text from outside, such as a web page.
+    `when_untrusted`: "run" for a tool that changes something and yet may run by itself after such text was read.
+    `strict`: the API guarantees the schema. `schema`: a JSON Schema instead of the type hints. `result_limit`:
+    characters of text that are sent.
     """
     chosen = read_options(options)
     if function is not None:

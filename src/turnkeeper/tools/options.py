@@ -42,6 +42,8 @@ class CallOptions(TypedDict, total=False):
     concurrency: int | None
     parallel: bool
     requires: str | None
+    untrusted: bool
+    when_untrusted: str
     strict: bool
     result_limit: int
     reconcile: Callable[..., Any] | None
@@ -68,6 +70,8 @@ class Options:
     concurrency: int | None = None
     parallel: bool = True
     requires: str | None = None
+    untrusted: bool = False
+    when_untrusted: str = "ask"
     strict: bool = False
     schema: Mapping[str, Any] | None = None
     result_limit: int = RESULT_LIMIT
@@ -114,6 +118,8 @@ def check_options(options: Options, where: str) -> None:
         )
     if options.requires not in (None, *LEVELS):
         raise ToolDefinitionError(f"{where}: requires is one of {', '.join(LEVELS)}, not {options.requires!r}")
+    if options.when_untrusted not in ("ask", "run"):
+        raise ToolDefinitionError(f"{where}: when_untrusted is 'ask' or 'run', not {options.when_untrusted!r}")
     if options.result_limit < _SMALLEST_RESULT:
         raise ToolDefinitionError(f"{where}: result_limit is {_SMALLEST_RESULT} characters or more")
     if (options.effect == "reconcile") != (options.reconcile is not None):

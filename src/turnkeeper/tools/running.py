@@ -55,7 +55,8 @@ _left_behind: set[asyncio.Task[Any]] = set()
 class Outcome:
     """How a call ended. `content` is for its `tool_result`: text, or content blocks; text only, and never blank, if
     `is_error`. `error_id` links an unexpected failure to the log. `seconds` is the whole time, attempts and pauses too.
-    `keep_writes` says of a failure that what a transactional tool wrote is committed all the same.
+    `keep_writes` says of a failure that what a transactional tool wrote is committed all the same. `untrusted`: the
+    content holds text from outside.
     """
 
     state: State
@@ -65,6 +66,7 @@ class Outcome:
     seconds: float = 0.0
     attempts: int = 1
     keep_writes: bool = False
+    untrusted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +170,16 @@ def _outcome(
     attempts: int,
     error_ids: Callable[[], str],
 ) -> Outcome:
+    untrusted = tool.untrusted or context.state.untrusted
     if isinstance(ending, _Returned):
-        return Outcome(state="succeeded", content=ending.content, is_error=False, seconds=seconds, attempts=attempts)
+        return Outcome(
+            state="succeeded",
+            content=ending.content,
+            is_error=False,
+            seconds=seconds,
+            attempts=attempts,
+            untrusted=untrusted,
+        )
     if isinstance(ending, _TimedOut):
         return Outcome(state="timed_out", content=ending.text, is_error=True, seconds=seconds, attempts=attempts)
     exception = ending.exception
@@ -192,6 +202,7 @@ def _outcome(
         seconds=seconds,
         attempts=attempts,
         keep_writes=not ending.finished and keeps_writes(exception),
+        untrusted=untrusted and error_id is None,
     )
 
 
