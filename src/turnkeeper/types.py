@@ -148,6 +148,11 @@ class Usage:
         billed = max(beside, summed, key=lambda counts: counts.total_tokens)
         return replace(billed, requests=1)
 
+    @classmethod
+    def counted(cls, step: Any) -> Usage:
+        """The counts of one step of a reply (an element of `iterations`)."""
+        return _counts(step)
+
 
 def _counts(usage: Any) -> Usage:
     hour = _count(usage, "cache_creation", "ephemeral_1h_input_tokens")

@@ -23,6 +23,7 @@ COMMANDS: dict[str, str] = {
     "list": "keeping",
     "show": "keeping",
     "export": "keeping",
+    "cost": "spending",
     "approvals": "deciding",
     "verify": "checking",
     "doctor": "checking",

@@ -109,7 +109,8 @@ def spent(usage: Usage, cost: Decimal | None) -> str:
     cached = f" + {thousands(usage.cache_read_input_tokens)} cached" if usage.cache_read_input_tokens else ""
     count = usage.requests
     return (
-        f"{count} request{'' if count == 1 else 's'}, {thousands(usage.input_tokens)}{cached} tokens in,"
+        f"{count} request{'' if count == 1 else 's'},"
+        f" {thousands(usage.input_tokens + usage.cache_creation_input_tokens)}{cached} tokens in,"
         f" {thousands(usage.output_tokens)} out, {money(cost)}"
     )
 

@@ -33,7 +33,7 @@ from turnkeeper.driver.observing import Observer, watched_request
 from turnkeeper.driver.recorder import Recorder
 from turnkeeper.driver.running import CallRunner
 from turnkeeper.errors import APIError
-from turnkeeper.models import Model
+from turnkeeper.models import Model, cost_of
 from turnkeeper.types import Limits, TurnStatus, Usage
 from turnkeeper.updates import (
     ReplyDiscarded,
@@ -212,7 +212,7 @@ class Loop:
         self._recorder.stage(event, *updates)
 
     def _cost(self, usage: dict[str, Any]) -> Decimal | None:
-        return self._plan.model.cost(Usage.of(usage)) if usage else None
+        return cost_of(usage, self._plan.model) if usage else None
 
     def _received(self, decision: SendRequest, reply: WireReply, max_tokens: int) -> None:
         plan, recorder = self._plan, self._recorder
@@ -241,7 +241,10 @@ class Loop:
             invalid_inputs={str(index): raw for index, raw in reply.invalid_inputs.items()},
             fields=reply.fields,
             request_id=reply.request_id,
-            cost=plan.model.cost(Usage.of(reply.usage)),
+            # a refusal before any output is not billed (docs, build-with-claude/handling-stop-reasons)
+            cost=Decimal(0)
+            if reply.stop_reason == "refusal" and not blocks
+            else cost_of(reply.usage, plan.model, answered=reply.fields.get("model")),
         )
         text = text_of(blocks)
         updates: list[Update] = [

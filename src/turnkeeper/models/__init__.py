@@ -9,6 +9,7 @@ from __future__ import annotations
 from turnkeeper.models.catalogue import catalogue, find, read_catalogue
 from turnkeeper.models.ids import base_id
 from turnkeeper.models.model import ForcedToolChoice, Model, PriceBand, Sampling, ThinkingDefault
+from turnkeeper.models.pricing import cost_by_model, cost_of
 
 __all__ = (
     "ForcedToolChoice",
@@ -18,6 +19,8 @@ __all__ = (
     "ThinkingDefault",
     "base_id",
     "catalogue",
+    "cost_by_model",
+    "cost_of",
     "find",
     "read_catalogue",
 )
