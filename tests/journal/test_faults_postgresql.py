@@ -63,6 +63,22 @@ async def test_a_connection_lost_in_an_append_is_made_again_and_nothing_is_writt
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
+async def test_a_connection_lost_in_an_append_of_one_statement_is_made_again_too(
+    proxied: tuple[Proxy, str], opened: Open, when: str
+) -> None:
+    proxy, url = proxied
+    journal = await opened(url)
+    await journal.append("c-1", one_turn(), after=0)
+    assert await journal.append("c-1", [said("Первый")], after=9) == 10
+    proxy.cut_at("moved_on", when)
+    assert await journal.append("c-1", [said("Точно один раз?")], after=10) == 11
+    assert proxy.cuts == 1
+    assert await journal.append("c-1", [said("И дальше")], after=11) == 12
+    assert await journal.read("c-1", after=9) == [said("Первый"), said("Точно один раз?"), said("И дальше")]
+    assert await journal.verify("c-1") == []
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("what", ["acquire", "renew", "release", "erase", "import_", "first append"])
 async def test_other_writes_survive_a_lost_answer_too(
     proxied: tuple[Proxy, str], opened: Open, what: str, when: str
