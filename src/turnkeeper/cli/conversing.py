@@ -5,12 +5,13 @@ from __future__ import annotations
 import getpass
 import os
 import secrets
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from turnkeeper.cli.bringing import listed, mcp_servers, tell_refused
 from turnkeeper.cli.exits import Exit
 from turnkeeper.cli.options import Talk
 from turnkeeper.cli.places import journal_url
@@ -149,15 +150,21 @@ def practice_api() -> MessagesAPI:
 
 
 def build_agent(
-    talk: Talk, terminal: Terminal, *, build: Callable[..., Agent] = Agent, practice: bool = False, **more: Any
+    talk: Talk,
+    terminal: Terminal,
+    *,
+    build: Callable[..., Agent] = Agent,
+    practice: bool = False,
+    brought: Sequence[Any] = (),
+    **more: Any,
 ) -> tuple[Agent, bool]:
     """The agent that the options mean, and whether the practice model answers; it is said so then.
 
     `build` makes the agent of `Agent`'s keywords, of which `more` are some; `practice` has the practice model answer
-    unless a model or an endpoint is named.
+    unless a model or an endpoint is named. The tools `brought` from elsewhere come after the agent's own.
     """
     settings = Settings()
-    tools = load_tools(talk.tools or _listed(settings.find("tools")))
+    tools = load_tools(talk.tools or listed(settings.find("tools")))
     base_url = endpoint(talk.base_url)
     limits = Limits(
         requests=settings.find("max_requests", talk.max_requests) or Limits().requests,
@@ -183,6 +190,9 @@ def build_agent(
         options["system"] = system
     if tools or build is Agent:
         options["tools"] = tools
+    if brought:
+        own = options.get("tools") or build(**{**options, "tool_choice": "auto"}).tools.tools
+        options["tools"] = [*own, *brought]
     agent = build(**options)
     if practising:
         terminal.note(PRACTICE)
@@ -204,8 +214,12 @@ async def opened(
 
     `build` and `practice` are as above; `must_exist` refuses an id that the journal doesn't have.
     """
-    agent, practising = build_agent(talk, terminal, build=build, practice=practice)
-    async with agent.open(journal_url(talk.journal)) as keeper:
+    async with AsyncExitStack() as stack:
+        connecting = mcp_servers(talk)
+        brought = await stack.enter_async_context(connecting) if connecting is not None else ()
+        tell_refused(brought, terminal)
+        agent, practising = build_agent(talk, terminal, build=build, practice=practice, brought=brought)
+        keeper = await stack.enter_async_context(agent.open(journal_url(talk.journal)))
         name = await _which(talk, keeper, principal, terminal, must_exist=must_exist)
         conversation = await keeper.conversation(name, principal=principal)
         yield Session(
@@ -258,10 +272,3 @@ async def _check_owner(keeper: Keeper, name: str, principal: Principal | None) -
         way = f"; {way_on(name, 'staff')} goes on with it" if owner["kind"] == "staff" else ""
         raise CommandError(f"conversation {name!r} belongs to {owner['kind']} {owner['id']}{way}")
     return True
-
-
-def _listed(value: Any) -> tuple[str, ...]:
-    """`tools` of turnkeeper.toml is a text or a list of texts; of the environment, a text with commas."""
-    if not value:
-        return ()
-    return tuple(str(one) for one in value) if isinstance(value, list) else tuple(str(value).split(","))

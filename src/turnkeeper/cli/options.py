@@ -50,6 +50,7 @@ class Talk:
     base_url: str | None = None
     system: str | None = None
     tools: tuple[str, ...] = ()
+    mcp: tuple[str, ...] = ()
     tool_choice: str | None = None
     go_on: bool = False
     conversation: str | None = None
@@ -108,6 +109,13 @@ _AGENT: tuple[Callable[[Any], Any], ...] = (
         multiple=True,
         help="Tools from a module or a .py file: all its @tool functions, or the one (or list) of that name. May be"
         " given more than once.",
+    ),
+    click.option(
+        "--mcp",
+        metavar="FILE",
+        multiple=True,
+        help="Tools of the MCP servers that a file in the format of .mcp.json lists; they are started, and what they"
+        " say of their tools is kept beside the file, in .mcp.pins.json. May be given more than once.",
     ),
     click.option(
         "--tool-choice",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import sqlalchemy as sa
 
+from turnkeeper.cli.bringing import mcp_servers, tell_refused
 from turnkeeper.cli.conversing import build_agent
 from turnkeeper.cli.exits import Exit
 from turnkeeper.cli.options import Talk
@@ -32,9 +35,10 @@ def work(
     terminal = Terminal(color=not talk.no_color)
     url = database_url(journal_url(talk.journal))
     quiet_dbos()
-    agent, _ = build_agent(talk, terminal, lease_seconds=lease)
     place = shown(sa.make_url(url))
-    with told():
+    with told(), mcp_servers(talk) or nullcontext(()) as brought:
+        tell_refused(brought, terminal)
+        agent, _ = build_agent(talk, terminal, lease_seconds=lease, brought=brought)
         run_worker(
             agent,
             url,

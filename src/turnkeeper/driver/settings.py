@@ -1,8 +1,8 @@
 """Settings: arguments, then the environment, then `turnkeeper.toml`, then defaults.
 
 The file is that of the working folder, which may be anybody's. What runs code, says what the model is told or decides
-where anything goes (`base_url`, `tools`, `system`, `journal`, `desk`) counts there only where the user trusts the file:
-TURNKEEPER_TRUST_FILE names it.
+where anything goes (`base_url`, `tools`, `mcp`, `system`, `journal`, `desk`) counts there only where the user trusts
+the file: TURNKEEPER_TRUST_FILE names it.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ _TRUST = "TURNKEEPER_TRUST_FILE"
 _NEEDS_TRUST = {
     "base_url": ("where requests go", "give base_url= or --base-url, set ANTHROPIC_BASE_URL"),
     "tools": ("which code runs", "give -T, set TURNKEEPER_TOOLS"),
+    "mcp": ("which programs are started", "give --mcp, set TURNKEEPER_MCP"),
     "system": ("what the model is told", "give -s, set TURNKEEPER_SYSTEM"),
     "journal": ("where conversations are kept", "give --journal, set TURNKEEPER_JOURNAL"),
     "desk": ("where the desk's records are kept", "give --database, set TURNKEEPER_DESK"),
@@ -85,7 +86,7 @@ class Settings:
                 f" with that: {instead}, or look at the file and trust it:"
                 f" {_TRUST}={shlex.quote(str(self._path().resolve()))}"
             )
-        if not isinstance(found, str) and name != "tools":
+        if not isinstance(found, str) and name not in ("tools", "mcp"):
             raise ConfigurationError(f"{self._path()}: {name} must be a text, not {found!r}")
         return found
 

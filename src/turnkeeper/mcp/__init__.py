@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from turnkeeper.errors import ConfigurationError
 from turnkeeper.mcp.errors import MCPServerError, PinsDamagedError
 
 if TYPE_CHECKING:
@@ -28,4 +29,10 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    try:
+        module = importlib.import_module(_HOMES[name])
+    except ModuleNotFoundError as error:
+        if error.name not in ("mcp", "mcp_types"):
+            raise
+        raise ConfigurationError("MCP needs the library of that name: pip install 'turnkeeper[mcp]'") from error
+    return getattr(module, name)

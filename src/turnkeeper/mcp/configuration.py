@@ -32,7 +32,6 @@ _EFFECTS = ("read", "idempotent", "once")
 _HTTP = ("http", "streamable-http", "streamableHttp", "streamable_http")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _KEPT_BACK = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
-_TRUST = "TURNKEEPER_TRUST_FILE"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,10 +214,10 @@ def _expanded(value: Any, at: str, environ: Mapping[str, str]) -> Any:
 
 
 def _value_of(name: str, default: str | None, at: str, environ: Mapping[str, str]) -> str:
-    if name in _KEPT_BACK and environ.get(_TRUST, "").strip().lower() in ("", "0", "false", "no"):
+    if name in _KEPT_BACK:
         raise ConfigurationError(
-            f"{at} asks for {name}, your key for the model: it is not handed to MCP servers. Give the server a key of"
-            f" its own under another name, or set {_TRUST}=1"
+            f"{at} asks for {name}, your key for the model: it is not handed to MCP servers. Put the key that the"
+            " server is to have in a variable of another name"
         )
     found = environ.get(name)
     if found is None and default is None:
