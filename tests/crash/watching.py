@@ -19,7 +19,9 @@ from turnkeeper.journal.port import Transaction
 __all__ = ("Pace", "WatchedJournal", "WatchedTransport")
 
 
-READING = frozenset({"backlog", "conversations", "message", "queued", "read", "unfinished", "verify", "waiting"})
+READING = frozenset(
+    {"backlog", "conversations", "first", "message", "queued", "read", "unfinished", "verify", "waiting"}
+)
 
 
 class Pace:

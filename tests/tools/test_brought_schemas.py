@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import logging
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ import pytest
 
 from turnkeeper.tools import (
     ArgumentsRejectedError,
+    Injected,
     Tool,
     ToolContext,
     ToolDefinitionError,
@@ -188,3 +190,49 @@ async def test_surrogates_and_pairs_in_a_schema_are_made_clean() -> None:
     schema = {"properties": {"a": {"type": "string", "description": "x\ud800 \ud83d\ude42"}}}
     assert made(schema).input_schema["properties"]["a"]["description"] == "x� 🙂"
     assert check_arguments(made(schema), {"a": "\udc81"}) == {"a": "�"}
+
+
+OPEN: dict[str, Any] = {"type": "object", "properties": {"city": {"type": "string"}}, "additionalProperties": True}
+
+
+def _for_owner(ctx: ToolContext, owner: Injected[str | None] = None, *, city: str = "", **others: Any) -> str:
+    return json.dumps([owner, city, others], ensure_ascii=False)
+
+
+def _bound(owner: str = "everybody", city: str = "", **others: Any) -> str:
+    return json.dumps([owner, city, others], ensure_ascii=False)
+
+
+@pytest.mark.parametrize("name", ["owner", "ctx"])
+async def test_an_open_schema_gives_the_model_no_hidden_parameter(name: str) -> None:
+    subject = made(OPEN, _for_owner)
+    assert f'- {name}: is unknown; got "другой"' in rejected(subject, {"city": "Рим", name: "другой"})
+    # and a call that was not checked does not reach it either
+    context = ToolContext(injected={"owner": "мария"})
+    assert (await run_call(subject, {"city": "Рим", name: "другой"}, context)).content == '["мария", "Рим", {}]'
+    assert (await run_call(subject, {"city": "Рим", name: "другой"})).content == '[null, "Рим", {}]'
+    assert check_arguments(subject, {"city": "Рим", "x": 1}) == {"city": "Рим", "x": 1}
+
+
+async def test_an_open_schema_does_not_undo_what_a_partial_has_bound() -> None:
+    subject = made(OPEN, functools.partial(_bound, owner="мария"))
+    assert "- owner: is unknown" in rejected(subject, {"owner": "другой"})
+    assert (await run_call(subject, {"owner": "другой", "x": 1})).content == '["мария", "", {"x": 1}]'
+
+
+async def test_a_schema_that_names_a_hidden_parameter_is_refused() -> None:
+    closed = {"properties": {"owner": {"type": "string"}}, "required": ["owner"]}
+    for function in (_for_owner, functools.partial(_bound, owner="мария")):
+        with pytest.raises(
+            ToolDefinitionError, match="has the property 'owner', and that parameter of the function is"
+        ):
+            made(closed, function)
+
+
+async def test_a_whole_object_may_have_a_property_of_a_hidden_parameters_name() -> None:
+    def remote(arguments: dict[str, Any], ctx: ToolContext) -> list[Any]:
+        return [arguments, ctx.key]
+
+    subject = made({"properties": {"ctx": {"type": "string"}}}, remote)
+    outcome = await run_call(subject, check_arguments(subject, {"ctx": "x"}), ToolContext(key="k"))
+    assert outcome.content == '[{"ctx":"x"},"k"]'

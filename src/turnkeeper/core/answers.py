@@ -30,7 +30,7 @@ OUTCOME_UNKNOWN = (
 )
 NO_DECISION = "Not run: this call was waiting for a person's approval, and the conversation went on without it."
 NOT_ALLOWED = "Not run: this is not available to the person you are talking with."
-TAMPERED = "Not run: the arguments are not the ones that were approved."
+TAMPERED = "Not run: the arguments, or the person for whom it would run, are not those that were approved."
 UNDONE = "The call took too long and was undone: nothing was changed."
 ABORTED = "The call failed in the database and was undone: nothing was changed."
 CALL_LIMIT = "Not run: the limit on tool calls for this turn is reached."

@@ -5,15 +5,19 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+from turnkeeper.types import Principal
 from turnkeeper.wire.json import decode, encode
 
 __all__ = ("approval_id", "conversation_of", "denied_text", "digest_of", "edited_note", "expired_text", "with_note")
 
 
-def digest_of(conversation_id: str, call_id: str, tool: str, given: str) -> str:
-    """What a decision holds for: this call, of this tool, with exactly these arguments (JSON text, in any spelling)."""
-    arguments = _ordered(decode(given))
-    return hashlib.sha256(encode([conversation_id, call_id, tool, arguments]).encode()).hexdigest()
+def digest_of(conversation_id: str, call_id: str, tool: str, given: str, requester: Principal | None) -> str:
+    """What a decision holds for: this call, of this tool, with exactly these arguments (JSON text, in any spelling),
+    for this person, at whatever level; None where nobody was named.
+    """
+    who = None if requester is None else [requester.kind, requester.id]
+    bound = [conversation_id, call_id, tool, _ordered(decode(given)), who]
+    return hashlib.sha256(encode(bound).encode()).hexdigest()
 
 
 def _ordered(value: Any) -> Any:

@@ -85,6 +85,7 @@ class TurnStarted(Event):
     `principal` is who spoke, as the application named them: whoever goes on with the turn acts for them.
     `trace` is the W3C `traceparent` of the work that began here, where somebody watched it (as in TurnResumed and
     TurnParked): whoever goes on, in whatever process, can link to it.
+    `injected` names the tools' parameters that the application had bound: whoever goes on with the turn must bind them.
     """
 
     type = "turn_started"
@@ -93,6 +94,7 @@ class TurnStarted(Event):
     key: str | None = None
     principal: dict[str, str] | None = None
     trace: str | None = None
+    injected: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -358,4 +360,6 @@ def _revived(name: str, value: Any) -> Any:
         return Decimal(value)
     if name == "calls":
         return tuple(CallRequest(**item) for item in value)
+    if name == "injected" and value is not None:
+        return tuple(str(one) for one in value)
     return value

@@ -66,6 +66,8 @@ class Conversation:
     ) -> None:
         self.id = conversation_id
         self.principal = principal
+        self.of_anybody = False
+        """Whether turns may run in nobody's name though the conversation is somebody's: messages of the application."""
         self._plan = plan
         self._registry = registry
         self._client = client
@@ -96,10 +98,13 @@ class Conversation:
     def speak_as(self, principal: Principal | None, injected: Mapping[str, Any] | None = None) -> None:
         """Go on in that principal's name, with these Injected parameters if any are given.
 
-        UnknownConversationError if the conversation belongs to another one; nothing is changed then.
+        UnknownConversationError if the conversation belongs to another one, or to anyone where nobody is named; nothing
+        is changed then.
         """
         mine, theirs = principal, self._recorder.owner
-        if mine is not None and theirs is not None and (mine.kind, mine.id) != (theirs.kind, theirs.id):
+        unnamed = mine is None and self.of_anybody
+        if theirs is not None and not unnamed and (mine is None or (mine.kind, mine.id) != (theirs.kind, theirs.id)):
+            self._recorder = Recorder(self._journal, self.id)  # what was read meanwhile is not theirs to see
             raise UnknownConversationError(f"no conversation {self.id!r} in this journal")
         self.principal = self._standing.given = principal
         self._injected = self._injected if injected is None else injected
@@ -188,7 +193,24 @@ class Conversation:
         return self._turn(opening)
 
     def _started(self, content: str | None, key: str | None = None) -> TurnStarted:
-        return TurnStarted(at=self._now(), content=content, key=key, principal=_as_dict(self.principal))
+        bound = tuple(sorted(self._registry.injected & set(self._injected)))
+        return TurnStarted(
+            at=self._now(), content=content, key=key, principal=_as_dict(self.principal), injected=bound or None
+        )
+
+    def _check_bound(self) -> None:
+        """ConfigurationError where the turn was begun with values of the application that are not here now.
+
+        Their parameters' defaults would stand in for them, and may mean everybody's data.
+        """
+        begun = self._recorder.begun
+        names = set(begun.injected or () if begun is not None else ()) & self._registry.injected - set(self._injected)
+        if names:
+            raise ConfigurationError(
+                f"the turn of conversation {self.id!r} was begun with values for the tools' parameters"
+                f" {', '.join(sorted(names))}, and goes on only with them: give injected= to keeper.conversation(), or"
+                " inject= to recover() and work_off()"
+            )
 
     def _again(self, key: str) -> list[Event] | None:
         """A message that was sent before: what its turn needs to go on; None if that is over, for its end."""
@@ -197,11 +219,14 @@ class Conversation:
             raise InputError(f"the message {key!r} of conversation {self.id!r} was answered in an earlier turn")
         if self.is_open:
             return self._continuing()
-        failed = turn.status is TurnStatus.FAILED and self._recorder.history.last_role == "user"
-        return [TurnResumed(at=self._now())] if failed else None
+        if turn.status is not TurnStatus.FAILED or self._recorder.history.last_role != "user":
+            return None
+        self._check_bound()
+        return [TurnResumed(at=self._now())]
 
     def _continuing(self) -> list[Event]:
         """What a turn that was left open needs before it goes on: overdue approvals expire, it wakes if it can."""
+        self._check_bound()
         self._recorder.note(*settled(self._recorder.turn_events))
         expire(self._recorder, self._now())
         wake(self._recorder, self._now())
@@ -217,6 +242,7 @@ class Conversation:
             waits = self._recorder.history.last_role == "user" or (state.turn and state.turn.reason == "pause_turn")
             if state.turn is None or not waits:
                 raise InputError(f"conversation {self.id!r} has nothing to resume: its last turn is complete")
+            self._check_bound()
             return [TurnResumed(at=self._now())]
 
         return self._turn(opening)
@@ -260,6 +286,7 @@ class Conversation:
             async with self._held() as hold:
                 self._recorder.token = hold.token
                 await self._recorder.load()
+                self.speak_as(self.principal)
                 await self._end_open_turn(reason)
         else:
             await self._end_open_turn(reason)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from turnkeeper.core.checking import check_user_content
-from turnkeeper.core.events import TurnStarted
 from turnkeeper.core.machine import Phase
 from turnkeeper.driver.conversation import Conversation, MovedOnError
 from turnkeeper.driver.names import checked_name
@@ -83,7 +82,8 @@ async def work_off(
     def ended(left: Left) -> WorkedOff:
         return WorkedOff(conversation_id=conversation_id, replies=tuple(replies), left=left)
 
-    conversation = await keeper.conversation(conversation_id)
+    conversation = keeper.unopened(checked_name(conversation_id))
+    conversation.of_anybody = True
     while True:
         step = await _next_step(keeper, conversation)
         if isinstance(step, str):
@@ -122,8 +122,8 @@ async def _next_step(keeper: Keeper, conversation: Conversation) -> _Step | Left
     """What comes next; messages that can never become a turn are taken out on the way."""
     journal = keeper.journal
     while True:
-        await conversation.load()
         recorder = conversation.recorder
+        await recorder.load()
         if recorder.state.phase is Phase.PARKED and not overdue(recorder, keeper.agent.now()):
             return "person"
         if conversation.is_open:
@@ -148,7 +148,7 @@ async def _next_step(keeper: Keeper, conversation: Conversation) -> _Step | Left
 
 async def _principal_of_open_turn(keeper: Keeper, conversation: Conversation) -> Principal | None:
     """Who sent its message; the conversation's owner where it did not come through the inbox."""
-    begun = next((event for event in conversation.recorder.turn_events if isinstance(event, TurnStarted)), None)
+    begun = conversation.recorder.begun
     sent = None
     if begun is not None and begun.principal is not None:
         return Principal(**begun.principal)

@@ -50,16 +50,23 @@ class Keeper:
         """The conversation of that id, new if the journal has none; without an id, a new one.
 
         `principal` is who is talking, as the application knows it; a conversation of another principal is answered
-        with UnknownConversationError, as if it weren't there; one that was held by somebody who had proven who they
-        are, and now comes without proof, with UnconfirmedError. `injected` binds the tools' Injected parameters.
+        with UnknownConversationError, as if it weren't there, and so is one of anybody's where no principal is given
+        (`list` tells whose it is); one that was held by somebody who had proven who they are, and now comes without
+        proof, with UnconfirmedError. `injected` binds the tools' Injected parameters.
         """
         name = uuid.uuid4().hex if conversation_id is None else checked_name(conversation_id)
-        conversation = self.agent.conversation(
-            name, journal=self.journal, principal=principal, injected=injected, group=self._group
-        )
+        conversation = self.unopened(name, principal=principal, injected=injected)
         await conversation.load()
         await conversation.admit()
         return conversation
+
+    def unopened(
+        self, name: str, *, principal: Principal | None = None, injected: Mapping[str, Any] | None = None
+    ) -> Conversation:
+        """A conversation of which nothing is read and whose owner is not compared yet; for the driver's own modules."""
+        return self.agent.conversation(
+            name, journal=self.journal, principal=principal, injected=injected, group=self._group
+        )
 
     async def post(
         self,

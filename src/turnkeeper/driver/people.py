@@ -221,7 +221,7 @@ class Approvals(_Decisions):
             self._open(recorder, approval)
             kept = approval.digest
             if given is not None:
-                kept = digest_of(name, approval.call_id, approval.tool, given)
+                kept = digest_of(name, approval.call_id, approval.tool, given, approval.requester)
             return ApprovalDecided(
                 at=self._now(),
                 approval_id=approval_id,

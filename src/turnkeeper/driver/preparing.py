@@ -80,7 +80,7 @@ class Preparer:
         else:
             given = decode(blocks[call.index]).get("input")
         approved = call.state in (CallState.APPROVED, CallState.EDITED) and call.digest is not None
-        if approved and self._digest(call, given) != call.digest:
+        if approved and self._digest(call, given, who) != call.digest:
             return Rejection("not_allowed", TAMPERED)
         try:
             return Ready(call, tool, check_arguments(tool, given), given, who)
@@ -108,7 +108,7 @@ class Preparer:
             call_id=one.call.id,
             tool=one.tool.name,
             input=encode(one.input),
-            digest=self._digest(one.call, one.input),
+            digest=self._digest(one.call, one.input, who),
             policy=str(policy),
             expires_at=now + self._approval_seconds,
             requester=None if who is None else {"kind": who.kind, "id": who.id, "level": who.level},
@@ -128,8 +128,8 @@ class Preparer:
         )
         return (update,)
 
-    def _digest(self, call: Call, given: Any) -> str:
-        return digest_of(self._conversation_id, call.id, call.name, encode(given))
+    def _digest(self, call: Call, given: Any, who: Principal | None) -> str:
+        return digest_of(self._conversation_id, call.id, call.name, encode(given), who)
 
 
 def _level(who: Principal | None) -> str:

@@ -16,10 +16,11 @@ from turnkeeper.core.history import History
 from turnkeeper.core.machine import State, advance
 from turnkeeper.driver.finishing import finished
 from turnkeeper.driver.observing import Watch
-from turnkeeper.errors import JournalError
+from turnkeeper.errors import JournalError, UnknownConversationError
 from turnkeeper.journal.port import Journal, Transaction
 from turnkeeper.types import Principal
 from turnkeeper.updates import Update
+from turnkeeper.wire.json import fold_surrogates
 
 __all__ = ("Recorder",)
 
@@ -41,7 +42,10 @@ class Recorder:
         self.history = History()
         self.turn_events: list[Event] = []
         self.owner: Principal | None = None
+        self.begun: TurnStarted | None = None
         self.keys: set[str] = set()
+        self._first: Event | None = None
+        self._latest: Event | None = None
         self.last = 0
         self.token: int | None = None
         self.broken: JournalError | None = None
@@ -58,19 +62,33 @@ class Recorder:
         self._pending, self._tellable = [], []
 
     async def load(self) -> None:
-        """Read what the journal has beyond what is known here."""
-        events = await self._journal.read(self._conversation_id, after=self.last)
+        """Read what the journal has beyond what is known here.
+
+        UnknownConversationError if the conversation was erased meanwhile, whether or not another has its id now.
+        """
+        known = self.last
+        events = await self._journal.read(self._conversation_id, after=max(known - 1, 0))
+        if known:
+            first = await self._journal.first(self._conversation_id)
+            if _form(first) != _form(self._first) or _form(next(iter(events), None)) != _form(self._latest):
+                raise UnknownConversationError(
+                    f"conversation {self._conversation_id!r} was erased after it was opened here; open it again"
+                )
+            events = events[1:]
         for event in events:
             self._take(event)
         self.last += len(events)
 
     def _take(self, event: Event) -> None:
+        self._first, self._latest = self._first or event, event
         self.state = advance(self.state, event)
         self.history.apply(event)
         if isinstance(event, ConversationStarted) and event.principal is not None:
             self.owner = Principal(**event.principal)
-        if isinstance(event, TurnStarted) and event.key is not None:
-            self.keys.add(event.key)
+        if isinstance(event, TurnStarted):
+            self.begun = event
+            if event.key is not None:
+                self.keys.add(event.key)
         if event.type in ("turn_started", "turn_resumed"):
             self.turn_events = []
         self.turn_events.append(event)
@@ -159,3 +177,8 @@ class Recorder:
         self._tellable.extend(updates)
         while self._tellable:
             await self._emit(self._tellable.pop(0))
+
+
+def _form(event: Event | None) -> tuple[str, float, str] | None:
+    """An event as a journal keeps it."""
+    return None if event is None else (event.type, float(event.at), fold_surrogates(event.to_payload()))

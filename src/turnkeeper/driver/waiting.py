@@ -8,7 +8,7 @@ from typing import Any
 
 from turnkeeper.core.approvals import approval_id, digest_of
 from turnkeeper.core.calls import Call
-from turnkeeper.core.events import ApprovalRequested, CallStarted, Event, ReplyReceived, TurnStarted
+from turnkeeper.core.events import ApprovalRequested, CallStarted, Event, ReplyReceived
 from turnkeeper.driver.recorder import Recorder
 from turnkeeper.types import Principal
 from turnkeeper.wire.json import decode, encode, fold_surrogates
@@ -62,7 +62,7 @@ class UnknownOutcome:
             call_id=self.call_id,
             tool=self.tool,
             input=self.input,
-            digest=digest_of(self.conversation_id, self.call_id, self.tool, given),
+            digest=digest_of(self.conversation_id, self.call_id, self.tool, given, self.requester),
             policy="outcome unknown",
             requested_at=self.started_at,
             expires_at=math.inf,
@@ -131,10 +131,8 @@ def _asker(recorder: Recorder, call: Call) -> Principal | None:
             return Principal(**event.requester)
     if recorder.state.who is not None:
         return recorder.state.who
-    for event in recorder.turn_events:
-        if isinstance(event, TurnStarted) and event.principal:
-            return Principal(**event.principal)
-    return recorder.owner
+    begun = recorder.begun
+    return Principal(**begun.principal) if begun is not None and begun.principal else recorder.owner
 
 
 def as_dict(who: Principal) -> dict[str, str]:

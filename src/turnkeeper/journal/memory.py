@@ -88,6 +88,11 @@ class MemoryJournal:
         kept = self._kept.get(checked_id(conversation_id))
         return kept.events[max(after, 0) :] if kept else []
 
+    async def first(self, conversation_id: str) -> Event | None:
+        """See `Journal.first`."""
+        kept = self._kept.get(checked_id(conversation_id))
+        return kept.events[0] if kept and kept.events else None
+
     async def conversations(
         self, *, principal: Principal | None = None, limit: int = 50, offset: int = 0
     ) -> list[Summary]:

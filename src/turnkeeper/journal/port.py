@@ -138,6 +138,10 @@ class Journal(Protocol):
         """
         ...
 
+    async def first(self, conversation_id: str) -> Event | None:
+        """The first event, by which a conversation is known from another that had its id before it was erased."""
+        ...
+
     async def conversations(
         self, *, principal: Principal | None = None, limit: int = 50, offset: int = 0
     ) -> list[Summary]:

@@ -111,6 +111,16 @@ class SQLJournal:
 
         return await _in_thread(read)
 
+    async def first(self, conversation_id: str) -> Event | None:
+        """See `Journal.first`."""
+        checked_id(conversation_id)
+        row = await _in_thread(
+            lambda: self._database.read(
+                lambda connection, _: store.first(connection, conversation_id), f"read conversation {conversation_id!r}"
+            )
+        )
+        return None if row is None else event_of(conversation_id, row)
+
     async def conversations(
         self, *, principal: Principal | None = None, limit: int = 50, offset: int = 0
     ) -> list[Summary]:

@@ -32,6 +32,7 @@ __all__ = (
     "acquire",
     "append",
     "erase",
+    "first",
     "list_conversations",
     "list_erasures",
     "list_unfinished",
@@ -139,6 +140,12 @@ def stored(connection: sa.Connection, conversation_id: str, after: int = 0) -> S
     rows = [Row(*row) for row in connection.execute(sql.EVENTS, where)]
     previous = connection.execute(sql.HASH, where).scalar_one_or_none() if after else ""
     return Stored(rows=rows, previous=previous or "", last=current.last_seq)
+
+
+def first(connection: sa.Connection, conversation_id: str) -> Row | None:
+    """The first event's row, if there is one."""
+    found = connection.execute(sql.EVENTS.limit(1), {"id_": conversation_id, "after": 0}).one_or_none()
+    return None if found is None else Row(*found)
 
 
 def list_conversations(

@@ -165,13 +165,19 @@ def _upwards(path: Path) -> list[Path]:
 
 
 class BroughtCheck:
-    """Arguments by a JSON Schema that the tool brought: mended by it, then validated as they are."""
+    """Arguments by a JSON Schema that the tool brought: mended by it, then validated as they are.
 
-    __slots__ = ("_slips", "_validator")
+    `hidden` names what is the application's: an argument of such a name is refused, however open the schema is.
+    """
 
-    def __init__(self, validator: jsonschema_rs.Draft202012Validator, schema: dict[str, Any]) -> None:
+    __slots__ = ("_hidden", "_slips", "_validator")
+
+    def __init__(
+        self, validator: jsonschema_rs.Draft202012Validator, schema: dict[str, Any], *, hidden: frozenset[str]
+    ) -> None:
         self._validator = validator
         self._slips = Slips(schema)
+        self._hidden = hidden
 
     def __call__(self, given: dict[str, Any]) -> tuple[dict[str, Any], list[Fault]]:
         """The mended object itself."""
@@ -181,6 +187,7 @@ class BroughtCheck:
         except ValueError:
             # The validator's own limit on depth, far below Python's.
             refused = [Fault((), "are nested too deeply")]
+        refused += [Fault((name,), "is unknown", mended[name]) for name in mended if name in self._hidden]
         faults = _merged(found, refused)
         return ({}, faults) if faults else (mended, [])
 

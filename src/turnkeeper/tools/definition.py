@@ -180,8 +180,9 @@ def _build(function: Any, options: Options, frames: list[FrameType]) -> Tool:
         check = TypedCheck(adapter, schema)
     else:
         schema = schema_to_send(options.schema, where)
-        check = BroughtCheck(validator_of(options.schema, where), schema)
         shape = _fit(shape, schema, where)
+        hidden = shape.hidden if shape.whole is None else frozenset[str]()
+        check = BroughtCheck(validator_of(options.schema, where), schema, hidden=hidden)
     for key in schema["properties"]:
         if not _PROPERTY_KEY.fullmatch(key):
             logger.warning(
@@ -219,6 +220,12 @@ def _fit(shape: Shape, schema: Mapping[str, Any], where: str) -> Shape:
     visible = shape.visible()
     if len(visible) == 1 and not shape.open and visible[0].name not in properties and _is_mapping(visible[0].hint):
         return dataclasses.replace(shape, whole=visible[0].name)
+    if taken := sorted(shape.hidden & set(properties)):
+        raise ToolDefinitionError(
+            f"{where}: the schema has the property {taken[0]!r}, and that parameter of the function is the "
+            "application's, never the model's; give one of them another name, or take the whole object as one "
+            "parameter annotated dict[str, Any]"
+        )
     names = {parameter.name for parameter in visible}
     free = schema.get("additionalProperties", True) is not False
     if not shape.open and (free or not names >= set(properties)):

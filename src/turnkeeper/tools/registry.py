@@ -62,6 +62,11 @@ class Registry:
         """The tools that run here."""
         return tuple(self._tools.values())
 
+    @property
+    def injected(self) -> frozenset[str]:
+        """The names of all parameters that the application binds."""
+        return frozenset(one.name for made in self.tools for one in made.shape.parameters if one.role == "injected")
+
     def get(self, name: str) -> Tool | None:
         """The tool of that name; None if there is none that runs here."""
         return self._tools.get(name)

@@ -40,6 +40,8 @@ class Callee:
     name: str
     doc: str | None
     binding: Binding
+    given: frozenset[str] = frozenset()
+    """What the application has filled in already: keywords of a partial, `self`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +59,30 @@ class Parameter:
 class Shape:
     """How to call a function with validated arguments.
 
-    `whole` names the one parameter that takes them all as a mapping; `open` says that the function has `**kwargs`.
+    `whole` names the one parameter that takes them all as a mapping; `open` says that the function has `**kwargs`;
+    `given` are the names that the application has filled in already.
     """
 
     parameters: tuple[Parameter, ...]
     whole: str | None = None
     open: bool = False
+    given: frozenset[str] = frozenset()
 
     def visible(self) -> tuple[Parameter, ...]:
         """The parameters that the model fills in."""
         return tuple(parameter for parameter in self.parameters if parameter.role == "argument")
 
+    @property
+    def hidden(self) -> frozenset[str]:
+        """Names that no argument of the model may have."""
+        return self.given.union(one.name for one in self.parameters if one.role != "argument")
+
     def call(self, arguments: Mapping[str, Any], context: ToolContext) -> tuple[list[Any], dict[str, Any]]:
         """Positional and keyword arguments for one call; LookupError if the application bound no value."""
-        named: dict[str, Any] = {self.whole: dict(arguments)} if self.whole is not None else dict(arguments)
+        hidden = self.hidden
+        named: dict[str, Any] = {name: value for name, value in arguments.items() if name not in hidden}
+        if self.whole is not None:
+            named = {self.whole: dict(arguments)}
         positional: list[Any] = []
         for parameter in self.parameters:
             if parameter.role == "context":
@@ -104,18 +116,21 @@ def read_callee(thing: Any) -> Callee:
             f"the parameters of {function!r} can't be read ({error}): wrap it in a function with type hints"
         ) from error
     parameters = list(signature.parameters.values())
+    given: set[str] = set()
     if isinstance(function, functools.partial):
         # What the application bound by keyword is its own business, never the model's.
-        parameters = [p for p in parameters if p.name not in function.keywords]
+        given |= set(function.keywords)
+        parameters = [p for p in parameters if p.name not in given]
     if binding == "plain" and not isinstance(thing, staticmethod) and _looks_like_method(function, parameters):
         binding = "method"
     if binding != "plain":
+        given |= {p.name for p in parameters[:1]}
         parameters = parameters[1:]
     name = getattr(source, "__name__", type(function).__name__)
     if name == "__call__":
         name = type(function).__name__
     doc = source.__doc__ or (type(function).__doc__ if type(function).__call__ is source else None)
-    return Callee(function, source, signature.replace(parameters=parameters), name, doc, binding)
+    return Callee(function, source, signature.replace(parameters=parameters), name, doc, binding, frozenset(given))
 
 
 def _source(function: Any) -> Any:
@@ -182,7 +197,7 @@ def read_shape(callee: Callee, where: str, *, brought: bool, frames: list[types.
             hint = _hint_or_guess(raw, hint, where)
         parameters.append(Parameter(raw.name, raw.kind, hint, raw.default, role))
     kinds = {raw.kind for raw in callee.signature.parameters.values()}
-    return Shape(tuple(parameters), open=inspect.Parameter.VAR_KEYWORD in kinds)
+    return Shape(tuple(parameters), open=inspect.Parameter.VAR_KEYWORD in kinds, given=callee.given)
 
 
 def _refuse_kind(raw: inspect.Parameter, where: str, *, brought: bool) -> None:
