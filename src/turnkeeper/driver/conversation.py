@@ -13,6 +13,7 @@ from turnkeeper.client.api import APIClient
 from turnkeeper.core.checking import check_ending, check_messages, check_user_content, open_call_ids
 from turnkeeper.core.events import ConversationStarted, Event, MessagesImported, TurnResumed, TurnStarted
 from turnkeeper.core.machine import Phase
+from turnkeeper.driver.conditions import bound_names, check_bound, check_choice, check_journal, check_tools
 from turnkeeper.driver.importing import as_reply
 from turnkeeper.driver.leasing import Hold, held, new_holder
 from turnkeeper.driver.loop import Loop, Plan, close_open_turn
@@ -23,9 +24,9 @@ from turnkeeper.driver.recorder import Recorder
 from turnkeeper.driver.records import reply_of, settled
 from turnkeeper.driver.reply import Reply
 from turnkeeper.driver.running import CallRunner, Surroundings
-from turnkeeper.driver.standing import Identity, Standing, hidden_from
+from turnkeeper.driver.standing import Identity, Standing
 from turnkeeper.driver.turn import Emit, Turn
-from turnkeeper.errors import ConfigurationError, ConversationBusyError, InputError, UnknownConversationError
+from turnkeeper.errors import ConversationBusyError, InputError, UnknownConversationError
 from turnkeeper.journal.port import Journal
 from turnkeeper.tools import Registry
 from turnkeeper.types import Message, Principal, TurnStatus
@@ -193,24 +194,11 @@ class Conversation:
         return self._turn(opening)
 
     def _started(self, content: str | None, key: str | None = None) -> TurnStarted:
-        bound = tuple(sorted(self._registry.injected & set(self._injected)))
-        return TurnStarted(
-            at=self._now(), content=content, key=key, principal=_as_dict(self.principal), injected=bound or None
-        )
+        who, bound = _as_dict(self.principal), bound_names(self._registry, self._injected)
+        return TurnStarted(at=self._now(), content=content, key=key, principal=who, injected=bound)
 
     def _check_bound(self) -> None:
-        """ConfigurationError where the turn was begun with values of the application that are not here now.
-
-        Their parameters' defaults would stand in for them, and may mean everybody's data.
-        """
-        begun = self._recorder.begun
-        names = set(begun.injected or () if begun is not None else ()) & self._registry.injected - set(self._injected)
-        if names:
-            raise ConfigurationError(
-                f"the turn of conversation {self.id!r} was begun with values for the tools' parameters"
-                f" {', '.join(sorted(names))}, and goes on only with them: give injected= to keeper.conversation(), or"
-                " inject= to recover() and work_off()"
-            )
+        check_bound(self._recorder, self.id, self._registry, self._injected)
 
     def _again(self, key: str) -> list[Event] | None:
         """A message that was sent before: what its turn needs to go on; None if that is over, for its end."""
@@ -330,7 +318,7 @@ class Conversation:
 
     async def _drive(self, opening: Opening, emit: Emit | None, *, wait: bool) -> Reply:
         client = self._client()
-        self._check_journal()
+        check_journal(self._journal, self._registry)
         if self._recorder.broken is not None:
             self._recorder = Recorder(self._journal, self.id)
         if not self._shared:
@@ -343,24 +331,11 @@ class Conversation:
         clock, seconds = self._plan.clock, self._lease_seconds
         return held(self._journal, self.id, holder=self._holder, clock=clock, wait=wait, seconds=seconds)
 
-    def _check_journal(self) -> None:
-        if self._journal.transactional:
-            return
-        names = [tool.name for tool in self._registry.tools if tool.effect == "transactional"]
-        if names:
-            raise ConfigurationError(
-                f"{', '.join(names)}: a transactional tool writes in the journal's own database, and this journal has"
-                ' none; open one with `agent.open("sqlite:///…")` or `agent.open("postgresql+psycopg://…")`'
-            )
-
     async def _perform(self, client: APIClient, opening: Opening, emit: Emit | None) -> Reply:
         recorder = self._recorder
         await recorder.load()
         self.speak_as(self.principal)  # another's first message may have come before this one
-        if recorder.history.tools_used and not self._plan.has_tools:
-            raise ConfigurationError(
-                f"conversation {self.id!r} holds tool calls, and the API wants tools defined then: bring the same tools"
-            )
+        check_tools(recorder, self.id, has_tools=self._plan.has_tools)
         recorder.listen(emit)
         who = await self._standing.now()
         events = opening()
@@ -368,7 +343,7 @@ class Conversation:
             return reply_of(recorder, self.id)
         if any(isinstance(event, TurnStarted) for event in events):
             self._standing.check(recorder, who)
-        self._check_choice(who)
+        check_choice(self._plan.tool_choice, self._registry, who)
         error = None
         with observed(self._plan, recorder, self.id, self.principal, events):
             if recorder.last == 0 and recorder.state.turns == 0:
@@ -385,11 +360,6 @@ class Conversation:
             error.reply = reply_of(recorder, self.id)
             raise error
         return reply_of(recorder, self.id)
-
-    def _check_choice(self, who: Principal | None) -> None:
-        name = self._plan.tool_choice.get("name")
-        if name in hidden_from(self._registry, who):
-            raise ConfigurationError(f"tool_choice {name!r} is a tool that this principal may not use; use 'auto'")
 
     def _runner(self) -> CallRunner:
         preparer = Preparer(

@@ -1,0 +1,63 @@
+"""What has to be there before a turn begins or goes on: values that were bound, a database, tools. Else it is said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from turnkeeper.driver.recorder import Recorder
+from turnkeeper.driver.standing import hidden_from
+from turnkeeper.errors import ConfigurationError
+from turnkeeper.journal.port import Journal
+from turnkeeper.tools import Registry
+from turnkeeper.types import Principal
+
+__all__ = ("bound_names", "check_bound", "check_choice", "check_journal", "check_tools")
+
+
+def bound_names(registry: Registry, injected: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """The tools' parameters that the application has bound; None for none."""
+    return tuple(sorted(registry.injected & set(injected))) or None
+
+
+def check_bound(recorder: Recorder, conversation_id: str, registry: Registry, injected: Mapping[str, Any]) -> None:
+    """ConfigurationError where the turn was begun with values of the application that are not here now.
+
+    Their parameters' defaults would stand in for them, and may mean everybody's data.
+    """
+    begun = recorder.begun
+    names = set(begun.injected or () if begun is not None else ()) & registry.injected - set(injected)
+    if names:
+        raise ConfigurationError(
+            f"the turn of conversation {conversation_id!r} was begun with values for the tools' parameters"
+            f" {', '.join(sorted(names))}, and goes on only with them: give injected= to keeper.conversation(), or"
+            " inject= to recover() and work_off()"
+        )
+
+
+def check_journal(journal: Journal, registry: Registry) -> None:
+    """ConfigurationError for transactional tools over a journal without a database."""
+    if journal.transactional:
+        return
+    names = [tool.name for tool in registry.tools if tool.effect == "transactional"]
+    if names:
+        raise ConfigurationError(
+            f"{', '.join(names)}: a transactional tool writes in the journal's own database, and this journal has"
+            ' none; open one with `agent.open("sqlite:///…")` or `agent.open("postgresql+psycopg://…")`'
+        )
+
+
+def check_tools(recorder: Recorder, conversation_id: str, *, has_tools: bool) -> None:
+    """ConfigurationError for a history with calls where no tools are offered any more."""
+    if recorder.history.tools_used and not has_tools:
+        raise ConfigurationError(
+            f"conversation {conversation_id!r} holds tool calls, and the API wants tools defined then: bring the same"
+            " tools"
+        )
+
+
+def check_choice(choice: Mapping[str, Any], registry: Registry, who: Principal | None) -> None:
+    """ConfigurationError for a forced tool that this principal may not use."""
+    name = choice.get("name")
+    if name in hidden_from(registry, who):
+        raise ConfigurationError(f"tool_choice {name!r} is a tool that this principal may not use; use 'auto'")
