@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 from turnkeeper.desk.assistant import agent
+from turnkeeper.desk.couriers import ConsoleCourier, Courier, Notice, SMSCourier, SMTPCourier
 from turnkeeper.desk.database import DEFAULT_URL, Desk, open_database
+from turnkeeper.desk.domain import Refusal
+from turnkeeper.desk.door import CodeSent, Confirmation, Door
 from turnkeeper.desk.errors import DeskDatabaseError, DeskVersionError
 from turnkeeper.desk.prompt import PROMPT
 from turnkeeper.desk.reply import ReplyFilter, extract_reply
+from turnkeeper.desk.tokens import TokenRules
 from turnkeeper.desk.toolset import tools
 
 __all__ = (
     "DEFAULT_URL",
     "PROMPT",
+    "CodeSent",
+    "Confirmation",
+    "ConsoleCourier",
+    "Courier",
     "Desk",
     "DeskDatabaseError",
     "DeskVersionError",
+    "Door",
+    "Notice",
+    "Refusal",
     "ReplyFilter",
+    "SMSCourier",
+    "SMTPCourier",
+    "TokenRules",
     "agent",
     "extract_reply",
     "open_database",

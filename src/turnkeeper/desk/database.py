@@ -82,10 +82,16 @@ class Desk:
         self._must_be_here(connection)
         yield Repository(connection, actor, self._clock())
 
+    @contextmanager
+    def reading(self) -> Iterator[Repository]:
+        """For what only looks, on the desk's own behalf: it waits for nobody, and must not write."""
+        with self._reader.begin() as connection:
+            yield Repository(connection, SYSTEM, self._clock())
+
     def order(self, order_id: str) -> Order | None:
         """The order of that id as it is now, for the desk's own decisions: it waits for nobody and leaves no line."""
-        with self._reader.begin() as connection:
-            return Repository(connection, SYSTEM, self._clock()).order(order_id)
+        with self.reading() as repository:
+            return repository.order(order_id)
 
     def audit(self, *, subject: str | None = None, limit: int = 100) -> tuple[AuditEntry, ...]:
         """The newest lines of the audit, oldest of them first, of one subject such as `order:24601` or of all."""

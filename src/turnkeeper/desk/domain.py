@@ -65,18 +65,19 @@ CANCELLING: Mapping[OrderStatus, Cancelling] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Customer:
-    """One customer. `email`, `phone` and `username` are as the customer wrote them."""
+    """One customer. `name`, `email`, `phone`, `username` and `address` are as the customer wrote them."""
 
     id: str
     name: str
     email: str
     phone: str
     username: str
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """One order of one product. `price` is for one piece."""
+    """One order of one product. `price` is for one piece; `note` is what whoever ordered wrote beside it."""
 
     id: str
     customer_id: str
@@ -84,6 +85,7 @@ class Order:
     quantity: int
     price: Decimal
     status: OrderStatus
+    note: str = ""
 
     @property
     def total(self) -> Decimal:

@@ -16,9 +16,26 @@ Action: TypeAlias = Literal[
     "get_user_info",
     "cancel_order",
     "update_contact",
+    "start_confirmation",
+    "confirm",
+    "leave",
+    "change_contact",
 ]
-Outcome: TypeAlias = Literal["seeded", "found", "not_found", "cancelled", "changed", "unchanged", "refused", "denied"]
-"""`refused`: the rules of the desk say no; `denied`: this principal may not even ask."""
+Outcome: TypeAlias = Literal[
+    "seeded",
+    "found",
+    "not_found",
+    "cancelled",
+    "changed",
+    "unchanged",
+    "refused",
+    "denied",
+    "asked",
+    "confirmed",
+    "ended",
+]
+"""`refused`: the rules of the desk say no; `denied`: this principal may not even ask; `asked`: a code was asked for, or
+a change; `confirmed`: a code was right; `ended`: a session is over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,7 @@ from turnkeeper.desk.domain import (
 )
 from turnkeeper.desk.record import Action, Actor, AuditEntry, Outcome, storable
 
-__all__ = ("ContactChange", "Repository")
+__all__ = ("ContactChange", "Repository", "customer_of", "order_of")
 
 Changeable: TypeAlias = Literal["email", "phone"]
 
@@ -53,6 +53,24 @@ class Repository:
         self._actor = actor
         self._now = now
 
+    @property
+    def connection(self) -> sa.Connection:
+        """What it works over, for the desk's other records in the same transaction."""
+        return self._connection
+
+    @property
+    def now(self) -> datetime:
+        """The time of what is done here."""
+        return self._now
+
+    def customer(self, customer_id: str) -> Customer | None:
+        """The customer of that id, without a line in the audit."""
+        return self._customer(customer_id)
+
+    def find(self, kind: ContactKind, value: str) -> Customer | None:
+        """The customer whose contact of that kind is `value`, without a line in the audit."""
+        return self._customer_by_contact(kind, value)
+
     # -- lookups ------------------------------------------------------------------------------------------------
 
     def get_user(self, kind: ContactKind, value: str) -> Customer | Refusal:
@@ -72,9 +90,9 @@ class Repository:
         self.note("get_user_info", f"customer:{customer.id}", "found", f"by {kind}, {len(orders)} orders")
         return customer, orders
 
-    def get_order_by_id(self, order_id: str) -> Order | Refusal:
-        """The order of that id."""
-        order = self._order(order_id)
+    def get_order_by_id(self, order_id: str, *, of: str | None = None) -> Order | Refusal:
+        """The order of that id; with `of`, only that customer's: another's is answered as one that isn't there."""
+        order = self._order(order_id, of)
         if order is None:
             return self._no_such_order("get_order_by_id", order_id)
         self.note("get_order_by_id", f"order:{order.id}", "found")
@@ -95,21 +113,25 @@ class Repository:
 
     # -- changes ------------------------------------------------------------------------------------------------
 
-    def cancel_order(self, order_id: str) -> Order | Refusal:
-        """Cancel the order if its status lets it be cancelled; the order as it is afterwards, or why it stays."""
+    def cancel_order(self, order_id: str, *, of: str | None = None) -> Order | Refusal:
+        """Cancel the order if its status lets it be cancelled; the order as it is afterwards, or why it stays.
+
+        With `of`, only an order of that customer.
+        """
         key = identifier(order_id)
         table = schema.orders
+        mine = sa.true() if of is None else table.c.customer_id == of
         for status, rule in CANCELLING.items():
             if key is None or rule.becomes is None:
                 continue
             # The database decides here, not what was read before: of two at once one finds the status already gone.
-            change = sa.update(table).where(table.c.id == key, table.c.status == status)
+            change = sa.update(table).where(table.c.id == key, table.c.status == status, mine)
             if self._connection.execute(change.values(status=rule.becomes.value)).rowcount:
                 self.note("cancel_order", f"order:{key}", "cancelled", f"was {status}")
                 order = self._order(key)
                 assert order is not None  # its row was just changed, in this transaction
                 return order
-        order = self._order(order_id)
+        order = self._order(order_id, of)
         if order is None:
             return self._no_such_order("cancel_order", order_id)
         refusal = refusal_to_cancel(order)
@@ -225,11 +247,12 @@ class Repository:
         row = self._connection.execute(sa.select(schema.customers).where(condition)).one_or_none()
         if row is None:
             return None
-        return Customer(id=row.id, name=row.name, email=row.email, phone=row.phone, username=row.username)
+        return customer_of(row)
 
-    def _order(self, order_id: str) -> Order | None:
+    def _order(self, order_id: str, of: str | None = None) -> Order | None:
         key = identifier(order_id)
-        found = () if key is None else self._orders_where(schema.orders.c.id == key)
+        mine = sa.true() if of is None else schema.orders.c.customer_id == of
+        found = () if key is None else self._orders_where((schema.orders.c.id == key) & mine)
         return found[0] if found else None
 
     def _orders_of(self, customer_id: str) -> tuple[Order, ...]:
@@ -237,7 +260,7 @@ class Repository:
 
     def _orders_where(self, condition: sa.ColumnElement[bool]) -> tuple[Order, ...]:
         query = sa.select(schema.orders).where(condition).order_by(schema.orders.c.id)
-        return tuple(_order_of(row) for row in self._connection.execute(query))
+        return tuple(order_of(row) for row in self._connection.execute(query))
 
     def _write_contacts(self, customer: Customer, new: Mapping[Changeable, str]) -> Changeable | None:
         """Write the new contacts; the field that another customer has, if one does, and then nothing is written."""
@@ -279,7 +302,15 @@ def _shown_id(text: str) -> str:
     return key if key is not None and key.isdecimal() and len(key) <= 12 else f"({len(text)} characters)"
 
 
-def _order_of(row: sa.Row[Any]) -> Order:
+def customer_of(row: sa.Row[Any]) -> Customer:
+    """The customer of a row of their table."""
+    return Customer(
+        id=row.id, name=row.name, email=row.email, phone=row.phone, username=row.username, address=row.address
+    )
+
+
+def order_of(row: sa.Row[Any]) -> Order:
+    """The order of a row of their table."""
     return Order(
         id=row.id,
         customer_id=row.customer_id,
@@ -287,6 +318,7 @@ def _order_of(row: sa.Row[Any]) -> Order:
         quantity=row.quantity,
         price=Decimal(row.price_cents).scaleb(-2),
         status=OrderStatus(row.status),
+        note=row.note,
     )
 
 
@@ -298,11 +330,12 @@ def _order_row(order: Order) -> dict[str, Any]:
         "quantity": order.quantity,
         "price_cents": cents(order.price),
         "status": order.status.value,
+        "note": order.note,
     }
 
 
 def _customer_row(customer: Customer) -> dict[str, Any]:
-    row: dict[str, Any] = {"id": customer.id, "name": customer.name}
+    row: dict[str, Any] = {"id": customer.id, "name": customer.name, "address": customer.address}
     kinds: tuple[ContactKind, ...] = ("email", "phone", "username")
     for kind in kinds:
         written = getattr(customer, kind)

@@ -1,0 +1,374 @@
+"""The customers' door: sessions, one-time codes, signing in, and what a code proves. All of it is outside of the model.
+
+A visitor is a principal of kind `customer` whose id is the session's own (`door.enter()`, or whatever the application
+names its visitors). Nothing here takes a destination from anybody: messages go to contacts on file, and to a new one
+only as a confirmed change says. What an answer says, and how, is the same whether an account exists or not.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import unicodedata
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Literal, TypeAlias
+
+import turnkeeper as tk
+from turnkeeper.desk import schema
+from turnkeeper.desk.changing import Changes
+from turnkeeper.desk.codes import Code, Codes, Purpose, Sealer, digits_of
+from turnkeeper.desk.contact import contact_key
+from turnkeeper.desk.couriers import Carried, Courier, Notice, Post
+from turnkeeper.desk.database import Desk
+from turnkeeper.desk.domain import ContactKind, Customer, Refusal
+from turnkeeper.desk.notices import changed_notices, code_notice
+from turnkeeper.desk.record import Actor
+from turnkeeper.desk.repository import Repository
+from turnkeeper.desk.sessions import Ending, Session, Sessions
+from turnkeeper.desk.tokens import TokenRules, customer_of_token
+
+__all__ = ("KEY_VARIABLE", "CodeSent", "Confirmation", "Door")
+
+KEY_VARIABLE = "TURNKEEPER_DESK_KEY"
+_SIX = re.compile(r"(?<!\d)(?<!\d[ -])\d(?:[ -]?\d){5}(?![ -]?\d)")
+
+_ASKED = (
+    "If that belongs to an account, a code of six digits was sent to the contact on file. Enter it in the form for"
+    " codes, not in the chat; it is good for ten minutes."
+)
+_SENT = "A code of six digits was sent. Enter it in the form for codes, not in the chat; it is good for ten minutes."
+_WRONG = "That code doesn't work. Check it, or ask for a new one."
+_RIGHT: dict[str, str] = {
+    "identify": "Thank you, that is confirmed.",
+    "act": "Thank you, that is confirmed.",
+    "new_contact": "Thank you, the new contact is confirmed and in use.",
+}
+_TOO_MANY = Refusal(code="too_many", text="Too many codes were asked for. Please try again later.")
+_ENDED = Refusal(code="ended", text="This session is over. Please begin a new one.")
+_KNOWN = Refusal(code="already_confirmed", text="Who you are is confirmed already. To be somebody else, leave first.")
+_UNPROVEN = Refusal(code="unconfirmed", text="Please confirm first who you are.")
+_NO_CHANGE = Refusal(code="no_such_change", text="No change of a contact is waited for.")
+
+Asked: TypeAlias = "CodeSent | Refusal"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeSent:
+    """A code is waited for, whether one was sent or not. `text` is for the customer."""
+
+    purpose: Purpose
+    expires_at: datetime
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confirmation:
+    """What became of a code that was entered. `principal` is who that is now; `text` is for the customer.
+
+    For purpose `act` the principal has the level `step_up`, for the one action whose digest is `subject`: hand both to
+    `keeper.approvals.approve(…, by=principal, digest=subject)`. It is in no session.
+    """
+
+    accepted: bool
+    principal: tk.Principal
+    text: str
+    purpose: Purpose | None = None
+    subject: str = ""
+
+
+class Door:
+    """The door over an open desk. Safe to use from many threads; close it, or use it as a context manager.
+
+    Args:
+        records: The desk.
+        couriers: What carries messages, by kind of contact.
+        key: Seals the codes, 16 bytes at least: the same in every process of a service. Without it, the environment's
+            `TURNKEEPER_DESK_KEY`; without that a random one, and codes are good in this process only.
+        tokens: How tokens of an identity provider are checked; without it nobody signs in with one.
+        at_once: Send before a method returns. It is for tests: how long an answer takes then says what it must not.
+
+    Its methods are synchronous and short. ConfigurationError for a key that is too short.
+    """
+
+    def __init__(
+        self,
+        records: Desk,
+        couriers: Mapping[Carried, Courier],
+        *,
+        key: bytes | None = None,
+        tokens: TokenRules | None = None,
+        at_once: bool = False,
+    ) -> None:
+        self._records = records
+        given = key if key is not None else os.environ.get(KEY_VARIABLE, "").encode() or secrets.token_bytes(32)
+        if len(given) < 16:
+            raise tk.errors.ConfigurationError(f"the desk's key ({KEY_VARIABLE}) must be at least 16 bytes")
+        self._sealer = Sealer(given)
+        self._post = Post(couriers, at_once=at_once)
+        self._tokens = tokens
+
+    # -- who is talking -------------------------------------------------------------------------------------------
+
+    def enter(self) -> tk.Principal:
+        """A new visitor."""
+        return tk.Principal("customer", f"visitor-{secrets.token_hex(12)}")
+
+    def who(self, given: tk.Principal, conversation_id: str, at: float) -> tk.Principal:
+        """Who a principal is at that time (seconds since 1970): the agent's `identity`. Reads only."""
+        del conversation_id
+        if given.kind != "customer":
+            return given
+        with self._records.reading() as repository:
+            session = Sessions(repository.connection, repository.now).get(given.id)
+        if session is None:
+            return given
+        return session.principal(datetime.fromtimestamp(at, UTC))
+
+    def seen(self, visitor: tk.Principal) -> tk.Principal:
+        """The customer did something: call it for whatever they do. Who they are now."""
+        with self._work(visitor) as (repository, sessions, session):
+            sessions.seen(session)
+            return self._now(sessions, session, repository.now)
+
+    def leave(self, visitor: tk.Principal, *, how: Ending = "left") -> None:
+        """End the session: the customer logs out, is handed over to staff, or it is taken back. It stays ended."""
+        with self._work(visitor) as (repository, sessions, session):
+            sessions.ended(session.id, how)
+            self._codes(repository).void(schema.codes.c.session_id == session.id, "withdrawn")
+            repository.note("leave", f"session:{session.id}", "ended", how)
+
+    def sign_in(self, visitor: tk.Principal, token: str) -> tk.Principal:
+        """Who a token of the identity provider says the visitor is, at level `signed_in`.
+
+        InputError, with one text for whatever is wrong, if the token isn't good or names no account here.
+        """
+        with self._work(visitor) as (repository, sessions, session):
+            customer_id = customer_of_token(token, self._tokens, repository.now)
+            known = repository.customer(customer_id) if customer_id else None
+            other = session.is_proven(repository.now) and known is not None and session.customer_id != known.id
+            if known is None or other or session.ended_at is not None:
+                repository.note("confirm", f"session:{session.id}", "refused", "token")
+                who = None
+            else:
+                sessions.proven(session, known.id, "signed_in")
+                repository.note("confirm", f"customer:{known.id}", "confirmed", "token")
+                who = self._now(sessions, session, repository.now)
+        if who is None:
+            raise tk.errors.InputError("that sign-in is not valid; sign in again")
+        return who
+
+    # -- codes ----------------------------------------------------------------------------------------------------
+
+    def start_confirmation(
+        self,
+        visitor: tk.Principal,
+        conversation_id: str,
+        kind: ContactKind,
+        value: str,
+        *,
+        client: str = "",
+        code_id: str | None = None,
+    ) -> Asked:
+        """Somebody says whose account it is: a code goes to the contact on file, if there is such an account.
+
+        `client` is the address that the visitor comes from, for the cap; `code_id` makes asking twice the same as once.
+        The answer is the same whether there is an account or not.
+        """
+        notices: list[Notice] = []
+        with self._work(visitor) as (repository, sessions, session):
+            codes = self._codes(repository)
+            if code_id is not None and (before := codes.known(code_id)) is not None:
+                return CodeSent(purpose="identify", expires_at=before.expires_at, text=_ASKED)
+            refused = _ENDED if session.ended_at is not None else _KNOWN if session.is_proven(repository.now) else None
+            asked = f"{kind}:{contact_key(kind, value)}"
+            refused = refused or self._over_cap(codes, asked, client)
+            if refused is not None:
+                repository.note("start_confirmation", f"session:{session.id}", "refused", refused.code)
+                return refused
+            customer = repository.find(kind, value)
+            account = f"nobody:{asked}" if customer is None else customer.id
+            silent = codes.is_over("account", account) or codes.wrong_tries(account)
+            codes.count("account", account)
+            code, digits = codes.make(
+                session_id=session.id,
+                conversation_id=conversation_id,
+                purpose="identify",
+                subject="",
+                customer_id=None if customer is None or silent else customer.id,
+                code_id=code_id,
+            )
+            sessions.claimed(session)
+            repository.note("start_confirmation", f"session:{session.id}", "asked", f"by {kind}")
+            if customer is not None and not silent:
+                notices.append(code_notice(self._on_file(customer, kind), code.purpose, digits))
+        self._post.send(*notices)
+        return CodeSent(purpose="identify", expires_at=code.expires_at, text=_ASKED)
+
+    def start_action(self, visitor: tk.Principal, conversation_id: str, digest: str) -> Asked:
+        """A code to the contact on file for one action, named by the digest of its approval."""
+        return self._start(visitor, conversation_id, "act", digest)
+
+    def start_new_contact(self, visitor: tk.Principal, conversation_id: str) -> Asked:
+        """A code to the new contact of the change that was asked for in that conversation."""
+        return self._start(visitor, conversation_id, "new_contact", "")
+
+    def waiting(self, visitor: tk.Principal, conversation_id: str) -> CodeSent | None:
+        """The code that the form asks for, None if there is none (any more)."""
+        with self._records.reading() as repository:
+            code = self._codes(repository).open(visitor.id, conversation_id)
+        if code is None:
+            return None
+        text = _ASKED if code.purpose == "identify" else _SENT
+        return CodeSent(purpose=code.purpose, expires_at=code.expires_at, text=text)
+
+    def change_waits(self, visitor: tk.Principal, conversation_id: str) -> bool:
+        """Whether a change of a contact waits for its new contact to be verified: `start_new_contact` then."""
+        with self._records.reading() as repository:
+            session = Sessions(repository.connection, repository.now).get(visitor.id)
+            if session is None or not session.is_proven(repository.now) or session.customer_id is None:
+                return False
+            return Changes(repository).waiting(session.customer_id, conversation_id) is not None
+
+    def confirm(self, visitor: tk.Principal, conversation_id: str, code: str) -> Confirmation:
+        """Try a code that was entered in the form; never through the chat, the model or a tool."""
+        digits = digits_of(code)
+        notices: list[Notice] = []
+        with self._work(visitor) as (repository, sessions, session):
+            codes = self._codes(repository)
+            found = codes.open(session.id, conversation_id) if session.ended_at is None else None
+            fits = found is not None and _fits(found, session, repository.now)
+            right = found is not None and digits is not None and codes.spend(found, digits)
+            if found is None or not right or not fits:
+                repository.note("confirm", f"session:{session.id}", "refused", "code")
+                return self._refused(sessions, session, repository.now)
+            assert found.customer_id is not None
+            if found.purpose == "new_contact":
+                refused = self._apply(repository, found, notices)
+                if refused is not None:
+                    return self._refused(sessions, session, repository.now, refused.text)
+            elif found.purpose == "identify":
+                sessions.proven(session, found.customer_id, "confirmed")
+            sessions.seen(session if found.purpose != "identify" else sessions.begun(session.id))
+            repository.note("confirm", f"customer:{found.customer_id}", "confirmed", found.purpose)
+            who = self._now(sessions, session, repository.now)
+        self._post.send(*notices)
+        if found.purpose == "act":
+            who = tk.Principal(who.kind, who.id, "step_up")
+        return Confirmation(
+            accepted=True, principal=who, text=_RIGHT[found.purpose], purpose=found.purpose, subject=found.subject
+        )
+
+    def intercept(self, visitor: tk.Principal, conversation_id: str, text: str) -> Confirmation | None:
+        """For a channel without a form, and for whoever types the code into the chat: call it before the model sees it.
+
+        While a code is waited for, a message with six digits is a try, and is not for the model; None for every other.
+        """
+        found = _SIX.search("".join(_plain(character) for character in unicodedata.normalize("NFKC", text)))
+        if found is None or self.waiting(visitor, conversation_id) is None:
+            return None
+        return self.confirm(visitor, conversation_id, found[0])
+
+    def close(self) -> None:
+        """Wait for what is on its way to customers."""
+        self._post.close()
+
+    # -- inside ---------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _work(self, visitor: tk.Principal) -> Iterator[tuple[Repository, Sessions, Session]]:
+        with self._records.transaction(Actor(kind=visitor.kind, id=visitor.id)) as repository:
+            sessions = Sessions(repository.connection, repository.now)
+            yield repository, sessions, sessions.begun(visitor.id)
+
+    def _codes(self, repository: Repository) -> Codes:
+        return Codes(repository.connection, self._sealer, repository.now)
+
+    def _start(
+        self, visitor: tk.Principal, conversation_id: str, purpose: Literal["act", "new_contact"], subject: str
+    ) -> Asked:
+        with self._work(visitor) as (repository, _, session):
+            codes = self._codes(repository)
+            customer = repository.customer(session.customer_id or "") if session.is_proven(repository.now) else None
+            if customer is None:
+                return _UNPROVEN
+            if codes.is_over("account", customer.id) or codes.wrong_tries(customer.id):
+                return _TOO_MANY
+            to = self._on_file(customer, "email")
+            if purpose == "new_contact":
+                change = Changes(repository).waiting(customer.id, conversation_id)
+                if change is None:
+                    return _NO_CHANGE
+                to, subject = (change.field, change.new_value), change.id
+            codes.count("account", customer.id)
+            code, digits = codes.make(
+                session_id=session.id,
+                conversation_id=conversation_id,
+                purpose=purpose,
+                subject=subject,
+                customer_id=customer.id,
+            )
+            repository.note("start_confirmation", f"customer:{customer.id}", "asked", purpose)
+        self._post.send(code_notice(to, purpose, digits))
+        return CodeSent(purpose=purpose, expires_at=code.expires_at, text=_SENT)
+
+    def _apply(self, repository: Repository, code: Code, notices: list[Notice]) -> Refusal | None:
+        changes = Changes(repository)
+        change = changes.get(code.subject)
+        refused = _NO_CHANGE if change is None else changes.apply(change)
+        if change is None or refused is not None:
+            return refused
+        # whoever has another code, or another session, of this account has it from the time before
+        self._codes(repository).void(schema.codes.c.customer_id == change.customer_id, "withdrawn")
+        Sessions(repository.connection, repository.now).end_all_of(change.customer_id, but=code.session_id)
+        notices += changed_notices(change)
+        return None
+
+    def _over_cap(self, codes: Codes, asked: str, client: str) -> Refusal | None:
+        counted = [("contact", asked), ("everyone", "")] + ([("client", client)] if client else [])
+        if any(codes.is_over(kind, value) for kind, value in counted):
+            return _TOO_MANY
+        for kind, value in counted:
+            codes.count(kind, value)
+        return None
+
+    def _on_file(self, customer: Customer, kind: ContactKind) -> tuple[Carried, str]:
+        """Where to reach a customer: the contact of that kind on file, or the other where nothing carries it."""
+        wanted: Carried = "phone" if kind == "phone" else "email"
+        kinds = self._post.kinds
+        if wanted not in kinds and kinds:
+            wanted = "email" if "email" in kinds else "phone"
+        return wanted, customer.email if wanted == "email" else customer.phone
+
+    def _refused(self, sessions: Sessions, session: Session, now: datetime, text: str = _WRONG) -> Confirmation:
+        return Confirmation(accepted=False, principal=self._now(sessions, session, now), text=text)
+
+    def _now(self, sessions: Sessions, session: Session, now: datetime) -> tk.Principal:
+        return sessions.begun(session.id).principal(now)
+
+    def __enter__(self) -> Door:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _fits(code: Code, session: Session, now: datetime) -> bool:
+    """Whether a code is still for whoever sits there; one that says who they are is for a visitor without proof."""
+    if code.purpose == "identify":
+        return not session.is_proven(now)
+    return session.is_proven(now) and session.customer_id == code.customer_id
+
+
+def _plain(character: str) -> str:
+    """A digit of any script as ASCII's; every kind of dash and blank as one, what can't be seen as nothing."""
+    if character.isdecimal():
+        return str(unicodedata.decimal(character))
+    category = unicodedata.category(character)
+    return "" if category == "Cf" else "-" if category == "Pd" else " " if character.isspace() else character
