@@ -66,8 +66,12 @@ def test_every_stop_reason_has_a_row_for_every_shape() -> None:
     assert all(row.why for row in REPLY_TABLE.values())
 
 
-@pytest.mark.parametrize("stop", ["end_turn", "tool_use", "stop_sequence", "pause_turn", "compaction", None])
-def test_complete_calls_are_run_whatever_the_stop_reason_says(stop: str | None) -> None:
+def test_calls_that_nothing_says_are_whole_are_asked_for_once_more_and_never_run() -> None:
+    assert verdict(None, Shape.CALLS) == Verdict(action=Action.ASK_AGAIN, kept=False, reason="no_stop_reason")
+
+
+@pytest.mark.parametrize("stop", ["end_turn", "tool_use", "stop_sequence", "pause_turn", "compaction"])
+def test_complete_calls_are_run_whatever_the_stop_reason_says(stop: str) -> None:
     assert verdict(stop, Shape.CALLS) == Verdict(action=Action.RUN_CALLS, kept=True)
 
 

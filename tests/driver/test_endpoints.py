@@ -134,10 +134,10 @@ async def test_an_event_that_cannot_be_read_voids_what_was_told_and_its_tokens_a
     assert (turn.reply.text, turn.reply.usage.input_tokens, turn.reply.usage.output_tokens) == ("good", 20, 14)
 
 
-async def test_calls_that_share_an_index_or_have_ids_that_are_no_text_are_all_run_and_answered() -> None:
+async def test_calls_without_an_index_and_with_ids_that_are_no_text_are_all_run_and_answered() -> None:
     ids: list[Any] = ["t1", {}, 7, "t1"]
-    calls = [begin({"type": "tool_use", "id": one, "name": "f", "input": {}}, index=0) for one in ids]
-    pieces = [delta({"type": "input_json_delta", "partial_json": f'{{"n":{n}}}'}, index=0) for n in range(4)]
+    calls = [begin({"type": "tool_use", "id": one, "name": "f", "input": {}}) for one in ids]
+    pieces = [delta({"type": "input_json_delta", "partial_json": f'{{"n":{n}}}'}) for n in range(4)]
     interleaved = [event for pair in zip(calls, pieces, strict=True) for event in pair]
     endpoint = Endpoint(encoded(*events(*interleaved, stop="tool_use")), GOOD)
     ran: list[int] = []

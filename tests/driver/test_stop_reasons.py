@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import anthropic
+import httpx2
 import pytest
 
 import turnkeeper as tk
-from tests.driver.conftest import Make, sent
+from tests.driver.conftest import Make, agent_over, sent
 from turnkeeper.testing import MessagesAPI, call, reply, script, text
 
 pytestmark = pytest.mark.anyio
@@ -268,3 +271,53 @@ async def test_unknown_blocks_survive_and_go_back(make: Make) -> None:
     api = MessagesAPI(script(reply(odd, call("lookup")), "ok"), strict=False)
     assert (await make(api, tools=[Counter().tool()]).run("go")).text == "ok"
     assert sent(api, 1)["messages"][1]["content"][0] == odd
+
+
+async def test_calls_of_a_reply_without_a_stop_reason_are_not_run(make: Make) -> None:
+    """Nothing says that the reply is whole: it is asked for once more, then the turn fails."""
+    counter = Counter()
+    unsaid = reply("Сейчас.", call("lookup", {"key": "1"}), stop_reason=None)
+    api = MessagesAPI(script(unsaid, reply(call("lookup", {"key": "2"})), "Done."))
+    found = await make(api, tools=[counter.tool()]).run("go")
+    assert (found.text, found.status, counter.calls) == ("Done.", tk.TurnStatus.COMPLETED, [{"key": "2"}])
+    assert "Сейчас." not in str(found.messages)
+
+    counter = Counter()
+    api = MessagesAPI(script(unsaid, unsaid, "never asked for"))
+    found = await make(api, tools=[counter.tool()]).run("go")
+    assert (found.status, found.reason, counter.calls) == (tk.TurnStatus.FAILED, "no_stop_reason", [])
+    assert len(api.requests) == 2
+    assert [message["role"] for message in found.messages] == ["user"]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        pytest.param([("message_delta", {"delta": {"stop_reason": "max_tokens"}})], id="changed stop reason"),
+        pytest.param([("content_block_start", {"index": 0, "content_block": {"type": "text"}})], id="reused index"),
+    ],
+)
+async def test_calls_of_a_stream_that_contradicts_itself_are_not_run(events: list[tuple[str, dict[str, Any]]]) -> None:
+    counter = Counter()
+    whole: list[tuple[str, dict[str, Any]]] = [
+        ("message_start", {"message": {"role": "assistant", "content": [], "usage": {}}}),
+        (
+            "content_block_start",
+            {"index": 0, "content_block": {"type": "tool_use", "id": "toolu_1", "name": "lookup", "input": {}}},
+        ),
+        ("content_block_stop", {"index": 0}),
+        *events,
+        ("message_delta", {"delta": {"stop_reason": "tool_use"}, "usage": {}}),
+        ("message_stop", {}),
+    ]
+    body = "".join(f"event: {kind}\ndata: {json.dumps({'type': kind} | data)}\n\n" for kind, data in whole).encode()
+
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(200, content=body, headers={"content-type": "text/event-stream"})
+
+    http = httpx2.AsyncClient(transport=httpx2.MockTransport(handle))
+    async with anthropic.AsyncAnthropic(api_key="none", base_url="http://x.test", http_client=http) as sdk:
+        with pytest.raises(tk.APIError) as raised:
+            await agent_over(sdk, tools=[counter.tool()]).run("go")
+    assert raised.value.kind == "malformed_reply"
+    assert counter.calls == []

@@ -60,6 +60,7 @@ def test_an_input_that_is_no_object_is_mended_or_marked(given: str, kept: object
         (b'{"content":[{"type":"tool_use","id":"t","name":"f","input":{"x":NaN}}]}', "NaN is not JSON"),
         (b'{"content":[],"score":-Infinity}', "-Infinity is not JSON"),
         (b'{"content":[],"score":1e999}', "too large"),
+        (b'{"content":[],"stop_reason":"refusal","stop_reason":"tool_use"}', "the member 'stop_reason' is there twice"),
         (b'{"content":[],"score":' + b"9" * 5_000 + b"}", "Exceeds the limit"),
         (b'{"content":[],"x":' + b"[" * 5_000 + b"]" * 5_000 + b"}", "nested too deeply"),
         (b'{"content":[],"x":' + b"[" * 101 + b"]" * 101 + b"}", "nested too deeply"),

@@ -337,3 +337,37 @@ def test_a_stream_that_begins_a_second_message_is_malformed() -> None:
     assembly.take(start)
     with pytest.raises(MalformedReplyError, match="second message"):
         assembly.take(start)
+
+
+def call_block(name: str) -> dict[str, Any]:
+    return {"type": "tool_use", "id": f"toolu_{name}", "name": name, "input": {}}
+
+
+def piece(json_text: str) -> dict[str, Any]:
+    return {"type": "input_json_delta", "partial_json": json_text}
+
+
+@pytest.mark.parametrize(
+    ("events", "says"),
+    [
+        ([begin(call_block("a"), index=0), begin(call_block("b"), index=0)], "block 0 began twice, and it is a call"),
+        ([begin(EMPTY, index=0), begin(call_block("b"), index=0)], "block 0 began twice"),
+        ([begin(call_block("a"), index=1), begin(EMPTY, index="1")], "block 1 began twice"),
+        ([*block(0, call_block("a")), *end("max_tokens")[:1], *end("tool_use")], "'max_tokens' was changed to"),
+        ([*block(0, EMPTY), *end("tool_use")[:1], *end("ende\u202e")], "the stop reason 'tool_use' was changed"),
+        ([*end("tool_use")[:1], begin(call_block("a"), index=0)], "a call came after the stop reason"),
+        (
+            [begin(call_block("a"), index=0), *end("tool_use")[:1], change(piece('{"сумма": 9}'), index=0)],
+            "a call went on after the stop reason",
+        ),
+    ],
+)
+def test_a_stream_that_leaves_open_what_its_calls_are_is_refused(events: list[dict[str, Any]], says: str) -> None:
+    with pytest.raises(MalformedReplyError, match=says):
+        folded([start(), *events])
+
+
+def test_a_stop_reason_that_is_told_again_is_the_same() -> None:
+    counts = {"type": "message_delta", "delta": {"stop_reason": None}, "usage": {"output_tokens": 3}}
+    events = [start(), *block(0, call_block("a")), *end("tool_use")[:1], counts, *end("tool_use")]
+    assert assembled(events).stop_reason == "tool_use"

@@ -1,7 +1,8 @@
 """The reply table: what a reply means for the turn, by its stop reason and by what it holds.
 
 Laws
-1. A call in a reply that was cut (`max_tokens`, the window, a refusal, an unknown stop) is never run.
+1. A call in a reply that was cut (`max_tokens`, the window, a refusal, an unknown stop), or that nothing says is whole
+   (no stop reason), is never run.
 2. Whatever is kept can be sent back; what can't be (empty, cut off, refused) is journaled and left out of the history.
 3. Every way of asking again is bounded.
 
@@ -143,7 +144,9 @@ REPLY_TABLE: dict[tuple[str, Shape], Row] = {
     ("refusal", Shape.CALLS): _refused,
     ("refusal", Shape.CONTENT): _refused,
     ("refusal", Shape.EMPTY): _refused,
-    (NONE, Shape.CALLS): Row(Action.RUN_CALLS, _done, why="whole reply of an endpoint that gives no stop reason"),
+    (NONE, Shape.CALLS): Row(
+        Action.ASK_AGAIN, _failed, "no_stop_reason", why="nothing says that the reply is whole: its calls may be cut"
+    ),
     (NONE, Shape.CONTENT): _end,
     (NONE, Shape.EMPTY): _empty,
     (OTHER, Shape.CALLS): Row(Action.DISCARD, _failed, "unknown_stop_reason", why=f"{_unknown} may have cut the calls"),

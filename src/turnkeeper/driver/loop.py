@@ -253,7 +253,7 @@ class Loop:
         if not verdict.kept and verdict.status is not TurnStatus.TRUNCATED:
             updates.append(ReplyDiscarded(reason=verdict.reason))
         recorder.stage(event, *updates)
-        if verdict.reason in ("tool_use_without_calls", "unknown_stop_reason", "empty_reply"):
+        if verdict.reason in ("tool_use_without_calls", "unknown_stop_reason", "empty_reply", "no_stop_reason"):
             message = f"the reply stopped with {reply.stop_reason!r}: {verdict.reason.replace('_', ' ')}"
             recorder.stage(
                 TurnWarned(at=plan.clock(), code=verdict.reason, message=message),
@@ -270,7 +270,6 @@ class Loop:
             if block.get("type") != CLIENT_CALL:
                 continue
             given = block.get("id")
-            name = block.get("name")
             free = isinstance(given, str) and given not in taken
             others = taken if free else taken | {one for one in named if isinstance(one, str)}
             call_id = history.fresh_id(given if free else None, reply=reply, index=index, taken=others)
@@ -278,7 +277,7 @@ class Loop:
             calls.append(
                 CallRequest(
                     id=call_id,
-                    name=name if isinstance(name, str) else encode(name),
+                    name=block["name"],
                     index=index,
                     given_id=None if call_id == given else str(given or ""),
                 )

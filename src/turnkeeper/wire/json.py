@@ -128,8 +128,11 @@ def raw_elements(text: str) -> list[str]:
         at = _skip(text, at + 1)
 
 
-def raw_members(text: str) -> dict[str, str]:
-    """The members of a JSON object: each key with its value's very text. ValueError if `text` is no object."""
+def raw_members(text: str, *, unique: bool = False) -> dict[str, str]:
+    """The members of a JSON object: each key with its value's very text. ValueError if `text` is no object.
+
+    Of a key that is there twice the last one counts, as for everybody who reads JSON; `unique` refuses it.
+    """
     at = _skip(text, 0)
     if text[at : at + 1] != "{":
         raise json.JSONDecodeError("Expecting an object", text, at)
@@ -142,6 +145,8 @@ def raw_members(text: str) -> dict[str, str]:
             raise json.JSONDecodeError("Expecting property name enclosed in double quotes", text, at)
         end = _value_end(text, at)
         key = decode(text[at:end])
+        if unique and key in members:
+            raise ValueError(f"the member {key[:40]!r} is there twice")
         at = _skip(text, end)
         if text[at : at + 1] != ":":
             raise json.JSONDecodeError("Expecting ':' delimiter", text, at)

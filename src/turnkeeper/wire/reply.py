@@ -38,7 +38,7 @@ def read_reply(body: bytes, *, request_id: str | None = None) -> WireReply:
     A null `content` counts as empty and a bare string as one text block: compatible endpoints send both.
     """
     try:
-        members = raw_members(body.decode("utf-8-sig", "replace"))
+        members = raw_members(body.decode("utf-8-sig", "replace"), unique=True)
     except ValueError as error:
         raise MalformedReplyError(f"the reply is not a JSON object ({error})") from error
     if "content" not in members:

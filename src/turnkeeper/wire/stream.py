@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from turnkeeper.wire.blocks import CLIENT_CALL
 from turnkeeper.wire.json import encode, fold_surrogates
 from turnkeeper.wire.received import MalformedReplyError, keep_block, text_block
 from turnkeeper.wire.reply import WireReply
@@ -27,6 +28,10 @@ class _Block:
         self.start = start
         self.pieces: dict[str, list[str]] = {}
         self.input: list[str] = []
+
+    @property
+    def is_call(self) -> bool:
+        return self.start.get("type") == CLIENT_CALL
 
     def add(self, delta: dict[str, Any]) -> None:
         for key, value in delta.items():
@@ -87,7 +92,10 @@ class Assembly:
         kind = event.get("type")
         if kind == "content_block_delta":
             if delta := _object(event, "delta"):
-                self._block(_index(event)).add(delta)
+                block = self._block(_index(event))
+                if block.is_call and self.stop_reason is not None:
+                    raise MalformedReplyError("a call went on after the stop reason")
+                block.add(delta)
         elif kind == "content_block_start":
             self._begin(_object(event, "content_block"), _index(event))
         elif kind == "message_start":
@@ -129,7 +137,16 @@ class Assembly:
         return found
 
     def _begin(self, block: dict[str, Any], index: int | None) -> None:
-        """Without an index, or with one that was there before, it is the next block: none is ever overwritten."""
+        """Without an index, or with one that was there before, it is the next block: none is ever overwritten.
+
+        For calls such a stream is refused: nobody can say which of them the deltas of that index were for.
+        """
+        earlier = self._by_index.get(index) if index is not None else None
+        if block.get("type") == CLIENT_CALL or (earlier is not None and earlier.is_call):
+            if earlier is not None:
+                raise MalformedReplyError(f"block {index} began twice, and it is a call")
+            if self.stop_reason is not None:
+                raise MalformedReplyError("a call came after the stop reason")
         place = self._next_place if index is None or index in self._blocks else index
         self._next_place = max(self._next_place, place + 1)
         self._latest = self._blocks[place] = self._by_index[place] = _Block(block)
@@ -151,7 +168,11 @@ class Assembly:
 
     def _change(self, delta: dict[str, Any], usage: Any) -> None:
         given = delta.pop("stop_reason", None)
-        self.stop_reason = fold_surrogates(given) if isinstance(given, str) else self.stop_reason
+        if isinstance(given, str):
+            given = fold_surrogates(given)
+            if self.stop_reason not in (None, given):
+                raise MalformedReplyError(f"the stop reason {self.stop_reason[:40]!r} was changed to {given[:40]!r}")
+            self.stop_reason = given
         self._fields |= delta
         if isinstance(usage, dict):
             self.usage |= {key: value for key, value in usage.items() if value is not None}
