@@ -60,6 +60,7 @@ def machine() -> str:
     from turnkeeper.core.calls import CALL_TABLE
     from turnkeeper.core.machine import TURN_TABLE, Phase
     from turnkeeper.core.replies import ASK_AGAIN_LIMIT, ENLARGE_LIMIT, REPLY_TABLE, RESEND_LIMIT
+    from turnkeeper.core.tool_choice import ASKS, CHOICE_TABLE, ROUTE_TABLE
     from turnkeeper.core.trust import TRUST_TABLE
 
     drawing = ["```mermaid", "stateDiagram-v2", f"    [*] --> {Phase.IDLE}"]
@@ -78,10 +79,15 @@ def machine() -> str:
         [code(stop), code(shape), code(row.action), code(row.status), code(row.reason), row.why]
         for (stop, shape), row in REPLY_TABLE.items()
     ]
+    routes = [
+        [code(choice), code(support), "yes" if manual else "no", code(route)]
+        for (choice, support, manual), route in ROUTE_TABLE.items()
+    ]
+    choices = [[code(choice), code(came), "yes" if kept else "no"] for (choice, came), kept in CHOICE_TABLE.items()]
     return "\n\n".join(
         [
             "# The machine",
-            "What a conversation does next is looked up in four tables of `turnkeeper.core`. What is not in a table "
+            "What a conversation does next is looked up in tables of `turnkeeper.core`. What is not in a table "
             "is illegal: it raises `IllegalEventError`, and nothing has changed.",
             "## A turn",
             "`core/machine.py`. The phase of a conversation, the event, and the phases it may lead to. Possible in "
@@ -101,6 +107,13 @@ def machine() -> str:
             "`core/trust.py`. What becomes of a call, by its tool's effect, once a result with untrusted text is in "
             "the conversation: `ask` is an approval, or the confirmation of whoever it runs for.",
             table(["effect", "then"], [[code(effect), code(then)] for effect, then in TRUST_TABLE.items()]),
+            "## The tool choice",
+            "`core/tool_choice.py`. How a choice goes out, by what the catalogue says of forced choices (`any` and a "
+            "named tool) and whether the request has manual thinking.",
+            table(["choice", "forced choices", "manual thinking", "goes out"], routes),
+            "Whether a reply keeps to the choice. One that does not is left out and asked for again (`remind`), by "
+            f"default {ASKS} times in a turn; then the turn ends `failed`, for the reason `tool_choice_unmet`.",
+            table(["choice", "came", "kept"], choices),
         ]
     )
 

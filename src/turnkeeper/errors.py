@@ -21,6 +21,7 @@ __all__ = (
     "JournalError",
     "JournalVersionError",
     "LimitError",
+    "ToolChoiceUnmet",
     "ToolDefinitionError",
     "ToolError",
     "TurnkeeperError",
@@ -165,6 +166,25 @@ class ConversationBusyError(JournalError):
         self.holder = holder
         self.since = since
         self.until = until
+
+
+class ToolChoiceUnmet(TurnkeeperError):  # noqa: N818 - the name that says what happened
+    """The model did not keep to the `tool_choice`, though it was asked again as often as the setting allows.
+
+    Nothing was run of the replies that broke it, and they are not in the history; the turn's status is `failed`, its
+    reason `tool_choice_unmet`. `tool_choice` is the choice as the API's object, `came` the content blocks of the last
+    such reply, `replies` how many there were, `reply` the turn's Reply. Send again, say in the prompt which tool to
+    use, or use a model that takes a forced choice (`turnkeeper models`).
+    """
+
+    code = "tool_choice_unmet"
+
+    def __init__(self, message: str, *, tool_choice: dict[str, Any], came: list[dict[str, Any]], replies: int) -> None:
+        super().__init__(message)
+        self.tool_choice = tool_choice
+        self.came = came
+        self.replies = replies
+        self.reply: Any = None
 
 
 class APIError(TurnkeeperError):

@@ -74,25 +74,45 @@ def test_a_tool_conversation_gets_through_each_compatible_endpoint(
     assert (again.exit_code, again.stdout) == (0, "Bye.\n")
 
 
+def test_a_forced_choice_that_the_endpoint_passes_over_is_asked_for_again(run: Run, serve: Serve, tools: str) -> None:
+    url = serve("It may be warm.", reply(call("weather", {"city": "Rome"})), "Warm.", imitation="ollama")
+    options = ["-m", "llama3.2", "-T", tools, "--tool-choice", "weather"]
+    done = run("ask", "--base-url", url, *options, "hello")
+    assert (done.exit_code, done.stdout.endswith("Warm.\n")) == (0, True)
+    assert "a reply was left out: it did not keep to tool_choice 'weather'" in done.stderr
+    assert '· weather(city="Rome")' in done.stderr
+
+
 @pytest.mark.parametrize(
-    ("choice", "first", "said"),
+    ("choice", "came", "said"),
     [
-        ("weather", "It may be warm.", "did not keep to tool_choice 'weather': its reply came without a call"),
-        ("any", "It may be warm.", "did not keep to tool_choice 'any': its reply came without a call"),
-        ("weather", reply(call("broken", {"city": "x"})), "its reply came with a call of broken"),
+        ("weather", "Maybe.", "tool_choice 'weather' was not kept in 3 replies; the last one was text: 'Maybe.'"),
+        ("any", "Maybe.", "tool_choice 'any' was not kept in 3 replies"),
+        ("weather", reply(call("broken", {"city": "x"})), "the last one called broken"),
+        ("none", reply(call("broken", {"city": "x"})), "tool_choice 'none' was not kept in 3 replies"),
     ],
 )
-def test_a_forced_choice_that_came_to_nothing_is_named(
-    run: Run, serve: Serve, tools: str, choice: str, first: object, said: str
+def test_one_that_can_not_be_had_is_an_error(
+    run: Run, serve: Serve, tools: str, choice: str, came: object, said: str
 ) -> None:
-    url = serve(first, "done", imitation="ollama")
-    done = run("ask", "--base-url", url, "-m", "llama3.2", "-T", tools, "--tool-choice", choice, "hello")
-    assert done.exit_code == 0
-    assert said in done.stderr
-    url = serve(first, "done", imitation="ollama")
-    options = ["--tool-choice", choice, "--output-format", "json"]
-    found = json.loads(run("ask", "--base-url", url, "-m", "llama3.2", "-T", tools, *options, "hello").stdout)
-    assert [said in warning for warning in found["warnings"]] == [True]
+    options = ["-m", "llama3.2", "-T", tools, "--tool-choice", choice]
+    done = run("ask", "--base-url", serve(came, came, came, imitation="ollama"), *options, "hello")
+    assert done.exit_code == 1
+    assert said in done.stderr.splitlines()[-1]
+    url = serve(came, came, came, imitation="ollama")
+    as_json = run("ask", "--base-url", url, *options, "--output-format", "json", "hello")
+    found = json.loads(as_json.stdout)
+    assert (as_json.exit_code, found["status"], found["reason"]) == (1, "failed", "tool_choice_unmet")
+    assert said in found["error"]["message"]
+
+
+def test_a_model_that_takes_no_forced_choice_is_told_in_words_and_a_line_says_so(
+    run: Run, serve: Serve, tools: str
+) -> None:
+    url = serve(reply(call("weather", {"city": "x"})), "done")
+    done = run("ask", "--base-url", url, "-m", "claude-opus-5-5", "-T", tools, "--tool-choice", "any", "hello")
+    assert (done.exit_code, done.stdout) == (0, "done\n")
+    assert "claude-opus-5-5 takes no forced choice" in done.stderr
 
 
 def test_a_forced_choice_that_was_kept_says_nothing(run: Run, serve: Serve, tools: str) -> None:

@@ -18,6 +18,8 @@ SAMPLES: list[ev.Event] = [
     ev.MessagesImported(messages=('{"role":"user", "content":"a"}',)),
     ev.TurnStarted(content='"привет 🙂"'),
     ev.TurnStarted(content=None),
+    ev.TurnStarted(content='"go"', tool_choice={"type": "tool", "name": "найти"}),
+    ev.ChoiceGuided(role="system", content='[{"type":"text","text":"Вызови `найти`"}]', unmet=1),
     ev.TurnResumed(at=3.0),
     ev.RequestStarted(number=1, attempt=2, model="claude-x", max_tokens=16, tool_choice={"type": "any"}),
     ev.RequestFailed(
@@ -82,7 +84,7 @@ def test_every_event_type_has_a_sample() -> None:
 
 
 def test_raw_text_stands_in_the_payload_as_it_was_received() -> None:
-    payload = SAMPLES[8].to_payload()
+    payload = SAMPLES[10].to_payload()
     assert '"blocks":[{"type":"x" , "n":1.50},' in payload
 
 

@@ -9,6 +9,7 @@ from turnkeeper.core.events import (
     CallFinished,
     CallRejected,
     CallRequest,
+    ChoiceGuided,
     Event,
     MessagesImported,
     ReplyReceived,
@@ -188,3 +189,54 @@ def test_ids_and_use_of_tools_are_known() -> None:
     history = History([MessagesImported(messages=('{"role":"user","content":"x"}', given))])
     assert history.tools_used
     assert history.fresh_id("a", reply=1, index=0) == "toolu_tk_1_0"
+
+
+def guided(value: str, role: str = "system") -> ChoiceGuided:
+    return ChoiceGuided(role=role, content=json.dumps([text(value)], ensure_ascii=False), unmet=0)
+
+
+def test_a_choice_said_in_words_stands_as_it_was_written_where_it_was_written() -> None:
+    history = History([said("привет"), guided("Вызови `f`"), reply(call("a")), result("a")])
+    expected = (
+        '{"role":"user","content":[{"type":"text","text":"привет"}]},'
+        '{"role":"system","content":[{"type": "text", "text": "Вызови `f`"}]},'
+    )
+    assert history.messages_json().decode().startswith(expected)
+    before = history.messages_json()
+    history.apply(reply(text("done")))
+    history.apply(said("next"))
+    assert history.messages_json().startswith(before)
+
+
+def test_in_the_users_turn_it_joins_the_users_words_and_a_reminder_joins_both() -> None:
+    found = messages(said("go"), guided("call f", "user"), guided("call f now", "user"), reply(call("a")))
+    assert found[0] == {"role": "user", "content": [text("go"), text("call f"), text("call f now")]}
+    assert [message["role"] for message in found] == ["user", "assistant"]
+
+
+def test_for_a_model_without_system_messages_what_another_was_told_in_one_is_the_users() -> None:
+    own = MessagesImported(messages=('{"role":"user","content":"go"}', '{"role": "system", "content": "Be brief."}'))
+    history = History([own, TurnStarted(content=None), reply(text("ok")), said("go"), guided("call f")])
+    for _ in range(2):
+        roles = [message["role"] for message in json.loads(b"[" + history.messages_json(system_role=False) + b"]")]
+        assert roles[:5] == ["user", "system", "assistant", "user", "user"]
+        assert [message["role"] for message in history.messages()][:5] == [*roles[:4], "system"]
+        history.apply(reply(text("done")))
+
+
+def test_what_no_kept_reply_has_followed_leaves_the_history_with_the_next_message() -> None:
+    for role in ("system", "user"):
+        dropped = reply(text("I won't"), kept=False)
+        history = History([said("go"), guided("call f", role), dropped, guided("call f now", role)])
+        assert history.waits_for_model
+        history.apply(said("и ещё"))
+        assert history.messages() == [{"role": "user", "content": [text("go"), text("и ещё")]}]
+
+
+def test_a_system_message_of_the_callers_own_stays_when_what_joined_it_goes() -> None:
+    own = '{"role":"system","content":"Be brief."}'
+    imported = MessagesImported(messages=('{"role":"user","content":"go"}', own))
+    history = History([imported, TurnStarted(content=None), guided("call f")])
+    assert [len(message["content"]) for message in history.messages()] == [2, 2]
+    history.apply(TurnStarted(content=None))
+    assert history.messages()[1] == {"role": "system", "content": [text("Be brief.")]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -119,13 +120,13 @@ def test_a_decision_belongs_to_its_own_approval() -> None:
 
 def test_a_turn_with_a_call_goes_round_and_ends() -> None:
     state = started()
-    assert decide(state, FREE, now=100.0) == SendRequest(number=1, attempt=1, max_tokens=None, delay=0.0, forced=True)
+    assert decide(state, FREE, now=100.0) == SendRequest(number=1, attempt=1, max_tokens=None, delay=0.0)
     state = replay([request(), replied("a", "b")], state)
     decision = decide(state, FREE, now=100.0)
     assert isinstance(decision, RunCalls)
     assert [call.id for call in decision.calls] == ["a", "b"]
     state = replay([start("a"), start("b"), finish("b"), finish("a")], state)
-    assert decide(state, FREE, now=100.0) == SendRequest(number=2, attempt=1, max_tokens=None, delay=0.0, forced=False)
+    assert decide(state, FREE, now=100.0) == SendRequest(number=2, attempt=1, max_tokens=None, delay=0.0)
     state = replay([request(2), replied(action="end", status="completed")], state)
     assert decide(state, FREE, now=100.0) == EndTurn(status=TurnStatus.COMPLETED)
     state = advance(state, ev.TurnEnded(status="completed"))
@@ -135,7 +136,7 @@ def test_a_turn_with_a_call_goes_round_and_ends() -> None:
 def test_a_failed_request_goes_out_again_with_its_number_and_after_its_delay() -> None:
     failed = ev.RequestFailed(number=1, attempt=1, kind="overloaded_error", message="", delay=0.5)
     state = replay([request(), failed], started())
-    assert decide(state, FREE, now=100.0) == SendRequest(number=1, attempt=2, max_tokens=None, delay=0.5, forced=True)
+    assert decide(state, FREE, now=100.0) == SendRequest(number=1, attempt=2, max_tokens=None, delay=0.5)
     final = ev.RequestFailed(number=1, attempt=2, kind="overloaded_error", message="")
     state = replay([request(attempt=2), final], state)
     assert decide(state, FREE, now=100.0) == EndTurn(status=TurnStatus.FAILED, reason="overloaded_error")
@@ -143,7 +144,7 @@ def test_a_failed_request_goes_out_again_with_its_number_and_after_its_delay() -
 
 def test_a_request_that_was_under_way_when_the_program_stopped_goes_out_again() -> None:
     state = advance(started(), request())
-    assert decide(state, FREE, now=100.0) == SendRequest(number=1, attempt=2, max_tokens=None, delay=0.0, forced=True)
+    assert decide(state, FREE, now=100.0) == SendRequest(number=1, attempt=2, max_tokens=None, delay=0.0)
 
 
 @pytest.mark.parametrize(
@@ -201,6 +202,7 @@ def test_what_is_not_in_the_table_raises_and_changes_nothing(phase: Phase) -> No
         ev.MessagesImported(),
         ev.TurnStarted(content='"x"'),
         ev.TurnResumed(),
+        guided(),
         request(),
         ev.RequestFailed(number=1, attempt=1, kind="k", message=""),
         replied("z"),
@@ -240,12 +242,14 @@ def test_every_closed_call_state_is_an_end_and_every_open_one_has_a_way_out() ->
     assert set(CALL_TABLE.values()) | {CallState.REQUESTED} == set(CallState)
 
 
-def test_a_resumed_turn_counts_anew_and_forces_no_choice_that_was_kept() -> None:
+def guided(unmet: int = 0) -> ev.ChoiceGuided:
+    return ev.ChoiceGuided(role="user", content='[{"type":"text","text":"call"}]', unmet=unmet)
+
+
+def test_a_resumed_turn_counts_anew() -> None:
     state = replay([request(), replied("a"), start("a"), finish("a")], started())
     state = replay([ev.TurnEnded(status="limit_reached"), ev.TurnResumed(at=500.0)], state)
-    assert decide(state, Limits(requests=1), now=500.0) == SendRequest(
-        number=1, attempt=1, max_tokens=None, delay=0.0, forced=False
-    )
+    assert decide(state, Limits(requests=1), now=500.0) == SendRequest(number=1, attempt=1, max_tokens=None, delay=0.0)
 
 
 class Walk(RuleBasedStateMachine):
@@ -272,6 +276,11 @@ class Walk(RuleBasedStateMachine):
         event = ev.TurnWarned(code="", message=text)
         self.take(ev.TurnStarted(content=event.to_payload().partition('"message":')[2][:-1]))
 
+    @precondition(lambda self: self.phase(Phase.READY) and self.history.waits_for_model)
+    @rule(role=st.sampled_from(["user", "system"]))
+    def say_the_choice_in_words(self, role: str) -> None:
+        self.take(replace(guided(), role="system" if self.history.last_role == "system" else role))
+
     @precondition(lambda self: self.phase(Phase.READY, Phase.REQUESTING))
     @rule()
     def ask(self) -> None:
@@ -293,7 +302,7 @@ class Walk(RuleBasedStateMachine):
         self.take(replied(*ids))
 
     @precondition(lambda self: self.phase(Phase.REQUESTING))
-    @rule(action=st.sampled_from(["end", "discard", "resend", "enlarge", "ask_again"]))
+    @rule(action=st.sampled_from(["end", "discard", "resend", "enlarge", "ask_again", "remind"]))
     def reply_without_calls(self, action: str) -> None:
         self.take(replied(action=action, status="completed" if action in ("end", "discard") else None))
 
@@ -347,6 +356,13 @@ class Walk(RuleBasedStateMachine):
         again = [ev.from_payload(event.type, event.to_payload(), event.at) for event in self.events]
         assert replay(again) == self.state
         assert History(again).messages_json() == self.history.messages_json()
+
+    @invariant()
+    def no_system_message_stands_before_a_users_or_first(self) -> None:
+        roles = [message["role"] for message in self.history.messages()]
+        after = [next_ for role, next_ in zip(roles, [*roles, None][1:], strict=True) if role == "system"]
+        assert set(after) <= {"assistant", None}
+        assert roles[:1] != ["system"]
 
     @invariant()
     def calls_and_results_are_paired(self) -> None:

@@ -172,7 +172,11 @@ async def test_an_unpriced_model_has_no_cost(make: Make) -> None:
         ({"max_tokens": 10_000_000}, "more than claude-opus-4-8 can write"),
         ({"tool_choice": "any"}, "needs tools"),
         ({"tools": [step], "tool_choice": "other"}, "not among the tools: step"),
-        ({"tools": [step], "tool_choice": "any", "model": "claude-opus-5-5"}, "refuses a forced choice"),
+        (
+            {"tools": [step], "tool_choice": "any", "model": "claude-opus-5-5", "guide_tool_choice": False},
+            "tool_choice 'any': the model claude-opus-5-5 refuses a forced choice",
+        ),
+        ({"tool_choice_asks": -1}, "tool_choice_asks must be 0 or more"),
         ({"most_calls_at_once": 0}, "1 or more"),
         ({"extra": {"messages": []}}, "has an argument of its own"),
         ({"extra": {"metadata": object()}}, "must be JSON values"),

@@ -102,6 +102,48 @@ def test_the_script_s_own_usage_and_ids_win() -> None:
     assert message["content"][1]["id"] == "mine"
 
 
+TOOL = {"type": "tool", "name": "lookup"}
+ANY = {"type": "any"}
+
+
+@pytest.mark.parametrize(
+    ("name", "choice", "seen"),
+    [
+        ("ollama", TOOL, None),
+        ("ollama", ANY, None),
+        ("ollama", {"type": "none"}, None),
+        ("llama.cpp", TOOL, ANY),
+        ("llama.cpp", ANY, ANY),
+        ("llama.cpp", {"type": "none"}, None),
+        ("vllm", TOOL, None),
+        ("vllm", ANY, ANY),
+        ("litellm", TOOL, TOOL),
+        ("litellm", ANY, ANY),
+    ],
+)
+def test_of_tool_choice_reaches_the_model_what_the_endpoint_makes_of_it(name: str, choice: Any, seen: Any) -> None:
+    reached: list[Any] = []
+
+    def answer(request: dict[str, Any]) -> str:
+        reached.append(request.get("tool_choice"))
+        return "ok"
+
+    assert ask(MessagesAPI(answer, imitation=name), tool_choice=choice).status == 200
+    assert reached == [seen]
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "says"),
+    [("vllm", 400, "('body', 'tool_choice', 'type')"), ("litellm", 500, "submitted - {'type': 'none'}")],
+)
+def test_none_is_refused_where_reports_say_so(name: str, status: int, says: str) -> None:
+    api = MessagesAPI("never asked for", imitation=name)
+    answer = ask(api, tool_choice={"type": "none"})
+    assert (answer.status, says in answer.json["error"]["message"]) == (status, True)
+    assert api.unused_replies == 1
+    assert [record.refusal.rule for record in api.refusals if record.refusal] == [f"imitation.{name}"]
+
+
 def test_an_unknown_imitation_is_refused() -> None:
     with pytest.raises(InputError, match=r"imitation: 'gpt' is not known; one of ollama, llama\.cpp, vllm, litellm"):
         MessagesAPI("x", imitation="gpt")

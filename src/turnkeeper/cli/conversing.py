@@ -53,8 +53,8 @@ _OFFICIAL = "https://api.anthropic.com"
 class Session:
     """An agent at work in a journal, and the conversation that is talked in.
 
-    `forced` is a forced tool choice; `make_filter` makes what chooses the user's part of a reply; `journal` is the
-    journal that was named, None for the default.
+    `make_filter` makes what chooses the user's part of a reply; `journal` is the journal that was named, None for the
+    default.
     """
 
     agent: Agent
@@ -62,7 +62,6 @@ class Session:
     conversation: Conversation
     principal: Principal | None = None
     practice: bool = False
-    forced: str | None = None
     tools: tuple[Any, ...] = field(default=())
     make_filter: Callable[[], Filter] = Whole
     journal: str | None = None
@@ -177,7 +176,7 @@ def build_agent(
         connection["api_key"] = "none"  # a placeholder: local servers want the header, not its value
     options: dict[str, Any] = {
         "model": talk.model,
-        "tool_choice": _choice(talk),
+        "tool_choice": str(settings.find("tool_choice", talk.tool_choice) or "auto"),
         "limits": limits,
         "max_tokens": talk.max_tokens,
         "cache": talk.cache,
@@ -228,15 +227,10 @@ async def opened(
             conversation=conversation,
             principal=principal,
             practice=practising,
-            forced=choice if (choice := _choice(talk)) not in ("auto", "none") else None,
             tools=agent.tools.tools,
             make_filter=make_filter,
             journal=talk.journal,
         )
-
-
-def _choice(talk: Talk) -> str:
-    return str(Settings().find("tool_choice", talk.tool_choice) or "auto")
 
 
 async def _which(

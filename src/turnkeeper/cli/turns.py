@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import anyio
 
 from turnkeeper.cli.conversing import Session
@@ -14,18 +12,7 @@ from turnkeeper.cli.problems import CommandError
 from turnkeeper.cli.terminal import ReaderLeftError
 from turnkeeper.driver.conversation import Conversation
 from turnkeeper.driver.turn import Turn
-from turnkeeper.types import TurnStatus
-from turnkeeper.updates import (
-    ApprovalNeeded,
-    CallFinished,
-    CallStarted,
-    ReplyDiscarded,
-    ReplyReceived,
-    RequestStarted,
-    TurnEnded,
-    Update,
-    Warned,
-)
+from turnkeeper.updates import Update
 
 __all__ = ("run_turn",)
 
@@ -42,7 +29,7 @@ async def run_turn(turn: Turn, session: Session, printer: Printer) -> Exit:
         canceller = _Canceller(conversation, group)
         with during(canceller.ask):
             try:
-                async for update in _with_choice_checked(turn, session.forced):
+                async for update in turn:
                     canceller.begun()
                     if failure is None:
                         failure = _shown(printer, update)
@@ -88,43 +75,3 @@ class _Canceller:
         if self._asked and self._begun and not self._done:
             self._done = True
             self._group.start_soon(self._conversation.cancel)
-
-
-async def _with_choice_checked(turn: Turn, forced: str | None) -> AsyncIterator[Update]:
-    """The turn's updates, and a warning where a forced tool choice came to nothing.
-
-    Some endpoints take `tool_choice` and ignore it (Ollama's docs say so; llama.cpp falls back to auto).
-    """
-    open_question = forced is not None
-    answered = False
-    called: list[str] = []
-    async for update in turn:
-        if open_question:
-            match update:
-                case ReplyReceived():
-                    answered = True
-                case ReplyDiscarded():
-                    answered = False
-                case CallStarted() | CallFinished() | ApprovalNeeded():
-                    called.append(update.name)
-                case RequestStarted() | TurnEnded() if answered:
-                    open_question = False
-                    warning = _ignored_choice(str(forced), called, update)
-                    if warning is not None:
-                        yield warning
-                case _:
-                    pass
-        yield update
-
-
-def _ignored_choice(forced: str, called: list[str], update: Update) -> Warned | None:
-    if forced in called or (forced == "any" and called):
-        return None
-    if isinstance(update, TurnEnded) and update.status is not TurnStatus.COMPLETED:
-        return None
-    came = f"with a call of {called[0]}" if called else "without a call"
-    return Warned(
-        code="tool_choice_ignored",
-        message=f"the endpoint did not keep to tool_choice {forced!r}: its reply came {came}."
-        " Some endpoints ignore a forced choice; say in the prompt which tool to use",
-    )

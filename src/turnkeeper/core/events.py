@@ -26,6 +26,7 @@ __all__ = (
     "CallResolved",
     "CallStarted",
     "CallUnresolved",
+    "ChoiceGuided",
     "ConversationStarted",
     "Event",
     "IdentityChanged",
@@ -86,6 +87,7 @@ class TurnStarted(Event):
     `trace` is the W3C `traceparent` of the work that began here, where somebody watched it (as in TurnResumed and
     TurnParked): whoever goes on, in whatever process, can link to it.
     `injected` names the tools' parameters that the application had bound: whoever goes on with the turn must bind them.
+    `tool_choice` is the choice that the turn keeps to, as the API's object; None where it is the default, `auto`.
     """
 
     type = "turn_started"
@@ -95,6 +97,7 @@ class TurnStarted(Event):
     principal: dict[str, str] | None = None
     trace: str | None = None
     injected: tuple[str, ...] | None = None
+    tool_choice: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +106,21 @@ class TurnResumed(Event):
 
     type = "turn_resumed"
     trace: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChoiceGuided(Event):
+    """The tool choice, said in words: `content` is the JSON text of the blocks that join the history, word for word.
+
+    `role` is `system` where the model takes such messages, else `user`; `unmet` how many replies of the turn had broken
+    the choice before. What no kept reply has followed leaves the history with the next message of the user.
+    """
+
+    type = "choice_guided"
+    raw = frozenset({"content"})
+    role: str
+    content: str
+    unmet: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +140,7 @@ class RequestFailed(Event):
     """A request came to nothing. `delay` is the wait in seconds before it goes out again, None if it does not.
 
     `partial` holds the blocks of a stream that broke, for the record only; `usage` what they are billed for.
+    `choice_refused`: the endpoint doesn't take the tool choice, which is said in words from now on.
     """
 
     type = "request_failed"
@@ -136,13 +155,15 @@ class RequestFailed(Event):
     partial: tuple[str, ...] = ()
     usage: dict[str, Any] = field(default_factory=dict)
     cost: Decimal | None = None
+    choice_refused: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyReceived(Event):
     """A whole reply, and what the reply table said of it when it came (`action`, `kept`, `status`, `reason`).
 
-    The verdict is stored so that a later version with another table reads the same history.
+    The verdict is stored so that a later version with another table reads the same history. `choice` is `met` or
+    `unmet` where the reply was held against the turn's tool choice.
     """
 
     type = "reply_received"
@@ -161,6 +182,7 @@ class ReplyReceived(Event):
     fields: dict[str, Any] = field(default_factory=dict)
     request_id: str | None = None
     cost: Decimal | None = None
+    choice: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -312,6 +334,7 @@ EVENT_TYPES: dict[str, type[Event]] = {
         MessagesImported,
         TurnStarted,
         TurnResumed,
+        ChoiceGuided,
         RequestStarted,
         RequestFailed,
         ReplyReceived,

@@ -25,6 +25,7 @@ from turnkeeper.core.events import (
     CallFinished,
     CallRejected,
     CallResolved,
+    ChoiceGuided,
     Event,
     MessagesImported,
     ReplyReceived,
@@ -38,6 +39,8 @@ from turnkeeper.wire.json import decode, encode, raw_elements, raw_members
 
 __all__ = ("History", "result_block")
 
+_OF_SYSTEM, _OF_USER = b'{"role":"system","content":[', b'{"role":"user","content":['
+"""How messages begin that were made here; imported ones are encoded with other spaces, and stay as they are."""
 _MINUTES, _HOUR = 300.0, 3600.0
 """How long a prompt stays cached after the request that wrote or read it began, in seconds."""
 
@@ -67,6 +70,7 @@ class History:
         self._tools_used = False
         self._words = 0
         self._refused = False
+        self._guidance = 0
         self._tails: dict[int, int] = {}
         self._own: dict[int, tuple[OwnMark, ...]] = {}
         self._asked_at: float | None = None
@@ -77,13 +81,11 @@ class History:
     def apply(self, event: Event) -> None:
         """Take one event in; those that are no part of the history are passed over."""
         if isinstance(event, TurnStarted):
-            self._drop_refused_words()
-            if event.content is not None or self._role != "assistant":  # else it goes on from a paused reply
-                self._drop_unanswered_server_calls()
-            blocks = _as_blocks(event.content) if event.content is not None else []
-            self._words, self._refused = len(blocks), False
-            if blocks:
-                self._add("user", blocks)
+            self._begin(event)
+        elif isinstance(event, ChoiceGuided):
+            blocks = _as_blocks(event.content)
+            self._add(event.role, blocks)
+            self._guidance += len(blocks)
         elif isinstance(event, ReplyReceived):
             self._reply(event)
         elif isinstance(event, CallFinished):
@@ -102,10 +104,25 @@ class History:
             for message in event.messages:
                 self._import(message)
 
+    def _begin(self, event: TurnStarted) -> None:
+        self._drop_vain_guidance()
+        self._drop_refused_words()
+        if event.content is not None or self._role != "assistant":  # else it goes on from a paused reply
+            self._drop_unanswered_server_calls()
+        blocks = _as_blocks(event.content) if event.content is not None else []
+        self._words, self._refused = len(blocks), False
+        if blocks:
+            self._add("user", blocks)
+
     @property
     def last_role(self) -> str | None:
         """`user`, `assistant`, `system`, or None while there is no message."""
         return self._role
+
+    @property
+    def waits_for_model(self) -> bool:
+        """The model has the next word: the last message is the user's, or the application's after it."""
+        return self._role in ("user", "system")
 
     @property
     def tools_used(self) -> bool:
@@ -124,11 +141,15 @@ class History:
             made += "_"
         return made
 
-    def messages_json(self) -> bytes:
-        """All messages, encoded and joined by commas, without the brackets around them."""
+    def messages_json(self, *, system_role: bool = True) -> bytes:
+        """All messages, encoded and joined by commas, without the brackets around them.
+
+        For a model that takes no system messages among the others (`system_role=False`) what the application said in
+        one, under another model, stands in a user's: the API joins it with the user's message before it.
+        """
         last = self._last()
         parts = self._closed if last is None else [*self._closed, last.encode()]
-        return b",".join(parts)
+        return b",".join(parts if system_role else map(_as_of_user, parts))
 
     @property
     def size(self) -> int:
@@ -156,7 +177,7 @@ class History:
         whole = self._closed[index].decode() if index < len(self._closed) else self._last() or ""
         return spot(_as_blocks(raw_members(whole)["content"])) is not None
 
-    def request_json(self, marks: Marks) -> bytes:
+    def request_json(self, marks: Marks, *, system_role: bool = True) -> bytes:
         """`messages_json` with cache marks on the last user message and on the one before it."""
         parts = list(self._closed)
         if self._role is not None:
@@ -174,7 +195,7 @@ class History:
             else:  # at a place that is known: nothing has to be read for it
                 whole = parts[index]
                 parts[index] = b"%b,%b}%b" % (whole[: -tail - 1], mark_text(lifetime).encode(), whole[-tail:])
-        return b",".join(parts)
+        return b",".join(parts if system_role else map(_as_of_user, parts))
 
     def _marked_last(self, lifetime: Lifetime | None) -> str:
         if lifetime is None or self._whole is not None or (at := spot(self._blocks)) is None:
@@ -278,6 +299,7 @@ class History:
         self._order = [call.id for call in event.calls]
         self._results = {}
         if blocks:
+            self._guidance = 0
             self._add("assistant", blocks)
 
     def _result(self, call_id: str, content: str, *, is_error: bool) -> None:
@@ -285,6 +307,16 @@ class History:
         if len(self._results) == len(self._order):
             self._add("user", [self._results[one] for one in self._order])
             self._order, self._results = [], {}
+
+    def _drop_vain_guidance(self) -> None:
+        """A tool choice said in words, which no kept reply has followed: it would mislead, and the API takes no system
+        message before a user's."""
+        if self._guidance:
+            self._open_whole()
+            self._blocks = self._blocks[: -self._guidance]
+            self._guidance = 0
+            if not self._blocks:
+                self._reopen_last()
 
     def _drop_refused_words(self) -> None:
         """A message that the API refused (400) before it was ever answered gives way to the next one: kept, it would be
@@ -316,6 +348,10 @@ class History:
         kept = _without_unanswered(blocks)
         if 0 < len(kept) < len(blocks):
             self._closed[-1] = f'{{"role":{members["role"]},"content":[{",".join(kept)}]}}'.encode()
+
+
+def _as_of_user(message: bytes) -> bytes:
+    return _OF_USER + message[len(_OF_SYSTEM) :] if message.startswith(_OF_SYSTEM) else message
 
 
 def _message(role: str, blocks: list[str]) -> str:

@@ -15,9 +15,11 @@ from decimal import Decimal
 from typing import Any
 
 from turnkeeper.core.calls import Call, CallEvent, CallState, moved
+from turnkeeper.core.decisions import Decision, EndTurn, Park, RunCalls, SendRequest, Wait
 from turnkeeper.core.events import (
     CallFinished,
     CallRejected,
+    ChoiceGuided,
     ConversationStarted,
     Event,
     IdentityChanged,
@@ -31,6 +33,7 @@ from turnkeeper.core.events import (
 from turnkeeper.core.identity import is_proven
 from turnkeeper.core.limits import reached
 from turnkeeper.core.replies import Action
+from turnkeeper.core.tool_choice import MET, UNMET
 from turnkeeper.errors import IllegalEventError
 from turnkeeper.types import Limits, Principal, TurnStatus, Usage
 
@@ -71,6 +74,7 @@ TURN_TABLE: dict[tuple[Phase, str], tuple[Phase, ...]] = {
     (_P.IDLE, "messages_imported"): (_P.IDLE,),
     (_P.IDLE, "turn_started"): (_P.READY,),
     (_P.IDLE, "turn_resumed"): (_P.READY,),
+    (_P.READY, "choice_guided"): (_P.READY,),
     (_P.READY, "request_started"): (_P.REQUESTING,),
     (_P.READY, "reply_received"): (_P.ACTING,),
     (_P.READY, "turn_ended"): (_P.IDLE,),
@@ -95,14 +99,23 @@ TURN_TABLE: dict[tuple[Phase, str], tuple[Phase, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """What the current (or last) turn has come to. Counts start again when a turn is resumed."""
+    """What the current (or last) turn has come to. Counts start again when a turn is resumed.
+
+    `choice` is its tool choice (None: `auto`) and `choice_met` says that a reply has kept to it; `choice_refused` that
+    the endpoint doesn't take it; `unmet` counts the replies that broke it, and `guided` is what that count was when the
+    choice was last said in words (None: it was not).
+    """
 
     number: int
     started_at: float
     key: str | None = None
     requests: int = 0
     attempt: int = 0
-    replies_kept: int = 0
+    choice: dict[str, Any] | None = None
+    choice_met: bool = False
+    choice_refused: bool = False
+    unmet: int = 0
+    guided: int | None = None
     calls_run: int = 0
     usage: Usage = field(default_factory=Usage)
     cost: Decimal = Decimal(0)
@@ -129,6 +142,11 @@ class Turn:
         }
 
     @property
+    def choice_in_force(self) -> bool:
+        """The next reply is held against the choice: `none` holds to the end, a forced one until it was kept."""
+        return self.choice is not None and (self.choice["type"] == "none" or not self.choice_met)
+
+    @property
     def open_calls(self) -> tuple[Call, ...]:
         """The calls without a result, in the model's order."""
         return tuple(call for call in self.calls if call.is_open)
@@ -149,48 +167,6 @@ class State:
     who: Principal | None = None
     holder: Principal | None = None
     untrusted: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """Nothing to do until someone speaks."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendRequest:
-    """Send the conversation, after `delay` seconds. `forced` says that a forced tool choice still holds."""
-
-    number: int
-    attempt: int
-    max_tokens: int | None
-    delay: float
-    forced: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunCalls:
-    """Run `calls`; answer `over` with a refusal: the limit on calls leaves no room for them."""
-
-    calls: tuple[Call, ...]
-    over: tuple[Call, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Park:
-    """Write down that the turn waits for a person."""
-
-    status: TurnStatus
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndTurn:
-    """Write down that the turn is over."""
-
-    status: TurnStatus
-    reason: str = ""
-
-
-Decision = Wait | SendRequest | RunCalls | Park | EndTurn
 
 
 def advance(state: State, event: Event) -> State:
@@ -215,7 +191,7 @@ def replay(events: Iterable[Event], state: State | None = None) -> State:
 def _after(state: State, event: Event) -> State:
     if isinstance(event, TurnStarted):
         number = state.turns + 1
-        turn = Turn(number=number, started_at=event.at, key=event.key)
+        turn = Turn(number=number, started_at=event.at, key=event.key, choice=event.tool_choice)
         return replace(state, phase=Phase.READY, turns=number, turn=turn)
     if isinstance(event, ConversationStarted | IdentityChanged):
         return _known(state, event)
@@ -235,9 +211,15 @@ def _known(state: State, event: ConversationStarted | IdentityChanged) -> State:
 
 
 def _resumed(state: State, turn: Turn, event: Event) -> State:
-    # Budgets begin anew. A forced tool choice that was kept is not forced again: its effect has happened.
-    anew = Turn(number=turn.number, started_at=event.at, key=turn.key, replies_kept=turn.replies_kept)
+    # Budgets begin anew. A forced tool choice that was kept is not forced again: its effect has happened. What was said
+    # of it in words is in the history still.
+    anew = Turn(number=turn.number, started_at=event.at, key=turn.key, choice=turn.choice, choice_met=turn.choice_met)
+    anew = replace(anew, choice_refused=turn.choice_refused, guided=None if turn.guided is None else 0)
     return replace(state, phase=Phase.READY, turn=anew)
+
+
+def _guided(state: State, turn: Turn, event: ChoiceGuided) -> State:
+    return replace(state, turn=replace(turn, guided=event.unmet))
 
 
 def _requested(state: State, turn: Turn, event: RequestStarted) -> State:
@@ -270,6 +252,7 @@ def _spent(turn: Turn, usage: dict[str, Any], cost: Decimal | None) -> Turn:
 
 def _failed(state: State, turn: Turn, event: RequestFailed) -> State:
     turn = _spent(turn, event.usage, event.cost)
+    turn = replace(turn, choice_refused=turn.choice_refused or event.choice_refused is True)
     if event.delay is not None:
         return replace(state, phase=Phase.READY, turn=replace(turn, delay=event.delay))
     if event.kind == TIME_IS_UP:
@@ -285,7 +268,8 @@ def _replied(state: State, turn: Turn, event: ReplyReceived) -> State:
         _spent(turn, event.usage, event.cost),
         attempt=0,
         delay=0.0,
-        replies_kept=turn.replies_kept + event.kept,
+        choice_met=turn.choice_met or event.choice == MET,
+        unmet=turn.unmet + (event.choice == UNMET),
         asked_again=turn.asked_again + (action is Action.ASK_AGAIN),
         enlarged=turn.enlarged + (action is Action.ENLARGE),
         resent=turn.resent + 1 if action is Action.RESEND else 0,
@@ -342,6 +326,7 @@ def _settled(state: State, turn: Turn) -> State:
 
 _CHANGES: dict[str, Callable[[State, Turn, Any], State]] = {
     "turn_resumed": _resumed,
+    "choice_guided": _guided,
     "request_started": _requested,
     "request_failed": _failed,
     "reply_received": _replied,
@@ -384,5 +369,4 @@ def decide(state: State, limits: Limits, *, now: float) -> Decision:
         attempt=turn.attempt + 1 if again else 1,
         max_tokens=turn.max_tokens,
         delay=turn.delay,
-        forced=turn.replies_kept == 0,
     )

@@ -74,6 +74,8 @@ class Action(enum.StrEnum):
     """Leave it out and ask again with more room."""
     ASK_AGAIN = "ask_again"
     """Leave it out and send the same request again."""
+    REMIND = "remind"
+    """Leave it out and ask again, with a reminder of the tool choice that it broke (`core/tool_choice.py`)."""
     DISCARD = "discard"
     """Leave it out, the turn ends with the row's status."""
 

@@ -17,7 +17,7 @@ import anyio
 
 from turnkeeper.client.api import APIClient
 from turnkeeper.core.retries import RetryPolicy
-from turnkeeper.core.tool_choice import check_tool_choice, parse_tool_choice
+from turnkeeper.core.tool_choice import check_tool_choice, parse_tool_choice, route_for
 from turnkeeper.driver import portal
 from turnkeeper.driver.bodies import RequestBody, caching_for
 from turnkeeper.driver.conversation import Conversation
@@ -46,8 +46,11 @@ class Agent:
         model: A model id; else the setting `model`, else claude-opus-5-5.
         system: The system prompt: text, or the API's list of text blocks.
         tools: Functions, `Tool`s, or the API's own definitions of tools that it runs itself (such as web search).
-        tool_choice: `auto`, `any`, `none`, a tool's name, or the API's object. A forced choice holds for the first
-            request of a turn only, so that it can't loop.
+        tool_choice: `auto`, `any`, `none`, a tool's name, or the API's object. It is kept on every model: each reply is
+            held against it, and ToolChoiceUnmet raised where it could not be had. A forced choice holds until the
+            first reply of a turn that keeps to it, so that it can't loop.
+        tool_choice_asks: How often a reply that breaks the choice is asked for again in a turn; else the setting.
+        guide_tool_choice: Say a choice in words where the model takes none; False refuses it (ConfigurationError).
         limits: What one turn may use.
         max_tokens: Room for one reply; a reply cut off by it is asked for again with more.
         thinking: The API's `thinking` object.
@@ -82,6 +85,8 @@ class Agent:
         system: str | Sequence[Mapping[str, Any]] | None = None,
         tools: Sequence[Any] = (),
         tool_choice: ToolChoice = "auto",
+        tool_choice_asks: int | None = None,
+        guide_tool_choice: bool = True,
         limits: Limits | None = None,
         max_tokens: int | None = None,
         thinking: Mapping[str, Any] | None = None,
@@ -143,12 +148,13 @@ class Agent:
         fields = dict(extra or {})
         if thinking is not None:
             fields["thinking"] = dict(thinking)
+        asks = settings.find("tool_choice_asks", tool_choice_asks)
+        if not isinstance(asks, int) or asks < 0:
+            raise ConfigurationError(f"tool_choice_asks must be 0 or more, not {asks!r}")
+        thinks = fields["thinking"].get("type") if isinstance(fields.get("thinking"), Mapping) else None
+        route = route_for(choice, support=about.forced_tool_choice, thinking=thinks)
         check_tool_choice(
-            choice,
-            names=self._registry.names,
-            model=self.model,
-            forced_support=about.forced_tool_choice,
-            thinking=fields.get("thinking", {}).get("type", about.thinking_default),
+            choice, names=self._registry.names, model=self.model, route=None if guide_tool_choice else route
         )
         self.limits = _checked_limits(limits or Limits(), priced=about.input_price is not None, model=self.model)
         self._plan = Plan(
@@ -163,7 +169,9 @@ class Agent:
             model=about,
             max_tokens=room,
             tool_choice=choice,
-            has_tools=bool(self._registry.names),
+            tool_choice_asks=asks,
+            thinking=thinks,
+            names=self._registry.names,
             limits=self.limits,
             retry=retry or RetryPolicy(),
             stream=stream,

@@ -145,14 +145,19 @@ class RequestBody:
             self._variants[hidden, tools_used] = found
         return found
 
-    def encode(self, history: History, *, max_tokens: int, tool_choice: dict[str, Any] | None) -> bytes:
-        """The body of the next request."""
+    def encode(
+        self, history: History, *, max_tokens: int, tool_choice: dict[str, Any] | None, system_role: bool
+    ) -> bytes:
+        """The body of the next request; `system_role` says that the model takes system messages among the others."""
         if self._no_choice:
             tool_choice = {"type": "none"} if self._tools else None
         choice = f',"tool_choice":{encode(tool_choice)}' if tool_choice else ""
         head = f'{{"model":{self._model},"max_tokens":{max_tokens}{self._stream}{choice}'
         marks = self._marks(history)
-        messages = history.messages_json() if marks is None else history.request_json(marks)
+        if marks is None:
+            messages = history.messages_json(system_role=system_role)
+        else:
+            messages = history.request_json(marks, system_role=system_role)
         return b"".join((head.encode(), self._fixed_part(marks or Marks()), b',"messages":[', messages, b"]}"))
 
     def _marks(self, history: History) -> Marks | None:

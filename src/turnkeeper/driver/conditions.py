@@ -57,7 +57,9 @@ def check_tools(recorder: Recorder, conversation_id: str, *, has_tools: bool) ->
 
 
 def check_choice(choice: Mapping[str, Any], registry: Registry, who: Principal | None) -> None:
-    """ConfigurationError for a forced tool that this principal may not use."""
+    """ConfigurationError for a forced tool that isn't there (any more), or that this principal may not use."""
     name = choice.get("name")
+    if name is not None and name not in registry.names:
+        raise ConfigurationError(f"the turn was begun with tool_choice {name!r}, and there is no such tool: bring it")
     if name in hidden_from(registry, who):
         raise ConfigurationError(f"tool_choice {name!r} is a tool that this principal may not use; use 'auto'")

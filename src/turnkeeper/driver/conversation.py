@@ -13,6 +13,7 @@ from turnkeeper.client.api import APIClient
 from turnkeeper.core.checking import check_ending, check_messages, check_user_content, open_call_ids
 from turnkeeper.core.events import ConversationStarted, Event, MessagesImported, TurnResumed, TurnStarted
 from turnkeeper.core.machine import Phase
+from turnkeeper.core.tool_choice import AUTO
 from turnkeeper.driver.conditions import bound_names, check_bound, check_choice, check_journal, check_tools
 from turnkeeper.driver.importing import as_reply
 from turnkeeper.driver.leasing import Hold, held, new_holder
@@ -195,7 +196,14 @@ class Conversation:
 
     def _started(self, content: str | None, key: str | None = None) -> TurnStarted:
         who, bound = _as_dict(self.principal), bound_names(self._registry, self._injected)
-        return TurnStarted(at=self._now(), content=content, key=key, principal=who, injected=bound)
+        choice = None if self._plan.tool_choice == AUTO else self._plan.tool_choice
+        return TurnStarted(at=self._now(), content=content, key=key, principal=who, injected=bound, tool_choice=choice)
+
+    def _choice_of(self, events: Sequence[Event]) -> Mapping[str, Any]:
+        """The choice of the turn that begins or goes on with these events: a turn keeps the one it began with."""
+        turn = self._recorder.state.turn
+        begins = turn is None or any(isinstance(event, TurnStarted) for event in events)
+        return self._plan.tool_choice if begins or turn is None else turn.choice or AUTO
 
     def _check_bound(self) -> None:
         check_bound(self._recorder, self.id, self._registry, self._injected)
@@ -207,7 +215,7 @@ class Conversation:
             raise InputError(f"the message {key!r} of conversation {self.id!r} was answered in an earlier turn")
         if self.is_open:
             return self._continuing()
-        if turn.status is not TurnStatus.FAILED or self._recorder.history.last_role != "user":
+        if turn.status is not TurnStatus.FAILED or not self._recorder.history.waits_for_model:
             return None
         self._check_bound()
         return [TurnResumed(at=self._now())]
@@ -227,7 +235,7 @@ class Conversation:
             state = self._recorder.state
             if state.phase is not Phase.IDLE:
                 return self._continuing()
-            waits = self._recorder.history.last_role == "user" or (state.turn and state.turn.reason == "pause_turn")
+            waits = self._recorder.history.waits_for_model or (state.turn and state.turn.reason == "pause_turn")
             if state.turn is None or not waits:
                 raise InputError(f"conversation {self.id!r} has nothing to resume: its last turn is complete")
             self._check_bound()
@@ -335,7 +343,7 @@ class Conversation:
         recorder = self._recorder
         await recorder.load()
         self.speak_as(self.principal)  # another's first message may have come before this one
-        check_tools(recorder, self.id, has_tools=self._plan.has_tools)
+        check_tools(recorder, self.id, has_tools=bool(self._plan.names))
         recorder.listen(emit)
         who = await self._standing.now()
         events = opening()
@@ -343,7 +351,7 @@ class Conversation:
             return reply_of(recorder, self.id)
         if any(isinstance(event, TurnStarted) for event in events):
             self._standing.check(recorder, who)
-        check_choice(self._plan.tool_choice, self._registry, who)
+        check_choice(self._choice_of(events), self._registry, who)
         error = None
         with observed(self._plan, recorder, self.id, self.principal, events):
             if recorder.last == 0 and recorder.state.turns == 0:

@@ -6,6 +6,7 @@ from typing import Any
 
 from turnkeeper.core.events import CallRequest, ReplyReceived
 from turnkeeper.core.replies import Action
+from turnkeeper.core.tool_choice import MET
 from turnkeeper.wire.json import encode
 
 __all__ = ("as_reply",)
@@ -27,4 +28,5 @@ def as_reply(content: list[dict[str, Any]], now: float) -> ReplyReceived:
         action=Action.RUN_CALLS,
         kept=True,
         calls=calls,
+        choice=MET,  # a round of calls has been: a forced choice would ask for a second one
     )

@@ -15,7 +15,13 @@ from turnkeeper.driver.people import overdue
 from turnkeeper.driver.records import reply_of
 from turnkeeper.driver.reply import Reply
 from turnkeeper.driver.turn import Turn
-from turnkeeper.errors import APIError, ConversationBusyError, UnconfirmedError, UnknownConversationError
+from turnkeeper.errors import (
+    APIError,
+    ConversationBusyError,
+    ToolChoiceUnmet,
+    UnconfirmedError,
+    UnknownConversationError,
+)
 from turnkeeper.journal import Journal, Queued
 from turnkeeper.types import Principal
 from turnkeeper.updates import CallFinished, CallStarted, TurnEnded, Update
@@ -170,6 +176,9 @@ async def _drive(
         return await _drive_until(conversation, turn, stop, watch)
     except APIError as error:  # the turn has ended as failed, and the next message is no worse for it
         _log.warning("a turn of conversation %s failed: %s (%s)", conversation.id, error.kind, error.status)
+        return reply_of(conversation.recorder, conversation.id)
+    except ToolChoiceUnmet as error:  # likewise
+        _log.warning("a turn of conversation %s failed: %s", conversation.id, error)
         return reply_of(conversation.recorder, conversation.id)
 
 

@@ -20,26 +20,25 @@ from turnkeeper.core.events import (
     RequestStarted,
     TurnEnded,
     TurnParked,
-    TurnWarned,
     TurnWoken,
 )
 from turnkeeper.core.machine import TIME_IS_UP, EndTurn, Park, Phase, RunCalls, SendRequest, Wait, decide
 from turnkeeper.core.replies import Action, Shape, judge
 from turnkeeper.core.retries import RetryPolicy, wait_before_retry
-from turnkeeper.core.tool_choice import choice_for_request
+from turnkeeper.core.tool_choice import BROKEN, UNMET, held_against, said, was_refused
 from turnkeeper.driver.asking import BrokenReplyError, ask
 from turnkeeper.driver.bodies import RequestBody
+from turnkeeper.driver.choosing import Choosing, choice_unmet, choosing, guide, warn
 from turnkeeper.driver.observing import Observer, watched_request
 from turnkeeper.driver.recorder import Recorder
 from turnkeeper.driver.running import CallRunner
-from turnkeeper.errors import APIError
+from turnkeeper.errors import APIError, ToolChoiceUnmet
 from turnkeeper.models import Model, cost_of
 from turnkeeper.types import Limits, TurnStatus, Usage
 from turnkeeper.updates import (
     ReplyDiscarded,
     RetryScheduled,
     Update,
-    Warned,
 )
 from turnkeeper.updates import ReplyReceived as ReplyReceivedUpdate
 from turnkeeper.updates import (
@@ -63,7 +62,9 @@ class Plan:
     model: Model
     max_tokens: int
     tool_choice: dict[str, Any]
-    has_tools: bool
+    tool_choice_asks: int
+    thinking: str | None
+    names: tuple[str, ...]
     limits: Limits
     retry: RetryPolicy
     stream: bool
@@ -75,16 +76,16 @@ class Plan:
 
 
 class Loop:
-    """Drives one turn. `run` gives the APIError that ended it, if one did."""
+    """Drives one turn. `run` gives the error that ended it, if one did: of the API, or of a tool choice not kept."""
 
     def __init__(self, *, plan: Plan, client: APIClient, recorder: Recorder, runner: CallRunner) -> None:
         self._plan = plan
         self._client = client
         self._recorder = recorder
         self._runner = runner
-        self._error: APIError | None = None
+        self._error: APIError | ToolChoiceUnmet | None = None
 
-    async def run(self) -> APIError | None:
+    async def run(self) -> APIError | ToolChoiceUnmet | None:
         """Perform decisions until the turn is over."""
         plan, recorder = self._plan, self._recorder
         try:
@@ -113,6 +114,8 @@ class Loop:
     async def _close(self, event: TurnEnded | TurnParked) -> None:
         recorder = self._recorder
         recorder.stage(event)
+        if isinstance(event, TurnEnded) and event.reason == BROKEN:
+            self._error = choice_unmet(recorder)
         turn = recorder.state.turn
         assert turn is not None
         await recorder.flush()
@@ -137,22 +140,23 @@ class Loop:
             await plan.sleep(decision.delay)
         max_tokens = decision.max_tokens or plan.max_tokens
         hidden = await self._runner.hidden()
-        forced = decision.forced and plan.tool_choice.get("name") not in hidden
-        choice = choice_for_request(plan.tool_choice, has_tools=plan.has_tools, forced=forced)
+        choice = choosing(recorder, plan.model, plan.thinking, [name for name in plan.names if name not in hidden])
+        guide(recorder, plan.model, choice, at=plan.clock())
         event = RequestStarted(
             at=plan.clock(),
             number=decision.number,
             attempt=decision.attempt,
             model=plan.model.id,
             max_tokens=max_tokens,
-            tool_choice=choice,
+            tool_choice=choice.sent,
         )
         recorder.stage(
             event, RequestStartedUpdate(number=decision.number, attempt=decision.attempt, model=plan.model.id)
         )
         await recorder.flush()
         made = plan.body.without(hidden, tools_used=recorder.history.tools_used)
-        body = made.encode(recorder.history, max_tokens=max_tokens, tool_choice=choice)
+        takes_system = plan.model.system_role is True
+        body = made.encode(recorder.history, max_tokens=max_tokens, tool_choice=choice.sent, system_role=takes_system)
         lenient = decision.attempt > 1
         reply: WireReply | None = None
         try:
@@ -161,12 +165,12 @@ class Loop:
                     self._client, body, stream=plan.stream, lenient=lenient, emit=recorder.emit, watch=watch
                 )
         except BrokenReplyError as broken:
-            self._broken(decision, broken)
+            self._broken(decision, broken, choice)
             return
         if reply is None:
             self._fail(decision, APIError("the limit on seconds is reached", kind=TIME_IS_UP), None, None)
         else:
-            self._received(decision, reply, max_tokens)
+            self._received(decision, reply, max_tokens, choice)
 
     def _time_left(self) -> float | None:
         turn = self._recorder.state.turn
@@ -176,18 +180,30 @@ class Loop:
         left = turn.started_at + seconds - self._plan.clock()
         return left if math.isfinite(left) else None
 
-    def _broken(self, decision: SendRequest, broken: BrokenReplyError) -> None:
-        error = broken.error
+    def _broken(self, decision: SendRequest, broken: BrokenReplyError, choice: Choosing) -> None:
+        plan, error = self._plan, broken.error
+        support = plan.model.forced_tool_choice
+        if was_refused(choice.sent, support=support, status=error.status, message=str(error)):
+            self._fail(decision, error, broken.partial, 0.0, choice_refused=True)
+            return
         delay = wait_before_retry(
-            self._plan.retry,
+            plan.retry,
             attempt=decision.attempt,
             retryable=error.retryable,
             retry_after=error.retry_after,
-            chance=self._plan.chance(),
+            chance=plan.chance(),
         )
         self._fail(decision, error, broken.partial, delay)
 
-    def _fail(self, decision: SendRequest, error: APIError, partial: WireReply | None, delay: float | None) -> None:
+    def _fail(
+        self,
+        decision: SendRequest,
+        error: APIError,
+        partial: WireReply | None,
+        delay: float | None,
+        *,
+        choice_refused: bool | None = None,
+    ) -> None:
         usage = partial.usage if partial is not None else {}
         event = RequestFailed(
             at=self._plan.clock(),
@@ -201,6 +217,7 @@ class Loop:
             partial=partial.blocks if partial is not None else (),
             usage=usage,
             cost=self._cost(usage),
+            choice_refused=choice_refused,
         )
         updates: list[Update] = []
         if partial is not None or error.kind == TIME_IS_UP:
@@ -214,7 +231,7 @@ class Loop:
     def _cost(self, usage: dict[str, Any]) -> Decimal | None:
         return cost_of(usage, self._plan.model) if usage else None
 
-    def _received(self, decision: SendRequest, reply: WireReply, max_tokens: int) -> None:
+    def _received(self, decision: SendRequest, reply: WireReply, max_tokens: int, choice: Choosing) -> None:
         plan, recorder = self._plan, self._recorder
         turn = recorder.state.turn
         assert turn is not None
@@ -225,6 +242,15 @@ class Loop:
             used=turn.used,
             max_tokens=max_tokens,
             most_tokens=plan.model.max_output,
+        )
+        verdict, kept = held_against(
+            verdict,
+            turn.choice,
+            blocks,
+            names=choice.names,
+            in_force=choice.in_force,
+            unmet=turn.unmet,
+            asks=plan.tool_choice_asks,
         )
         event = ReplyReceived(
             at=plan.clock(),
@@ -245,6 +271,7 @@ class Loop:
             cost=Decimal(0)
             if reply.stop_reason == "refusal" and not blocks
             else cost_of(reply.usage, plan.model, answered=reply.fields.get("model")),
+            choice=kept,
         )
         text = text_of(blocks)
         updates: list[Update] = [
@@ -253,12 +280,11 @@ class Loop:
         if not verdict.kept and verdict.status is not TurnStatus.TRUNCATED:
             updates.append(ReplyDiscarded(reason=verdict.reason))
         recorder.stage(event, *updates)
-        if verdict.reason in ("tool_use_without_calls", "unknown_stop_reason", "empty_reply", "no_stop_reason"):
+        if kept == UNMET and turn.choice is not None:
+            warn(recorder, BROKEN, f"a reply was left out: it did not keep to {said(turn.choice)}", at=plan.clock())
+        elif verdict.reason in ("tool_use_without_calls", "unknown_stop_reason", "empty_reply", "no_stop_reason"):
             message = f"the reply stopped with {reply.stop_reason!r}: {verdict.reason.replace('_', ' ')}"
-            recorder.stage(
-                TurnWarned(at=plan.clock(), code=verdict.reason, message=message),
-                Warned(code=verdict.reason, message=message),
-            )
+            warn(recorder, verdict.reason, message, at=plan.clock())
 
     def _calls(self, blocks: list[dict[str, Any]]) -> tuple[CallRequest, ...]:
         history = self._recorder.history

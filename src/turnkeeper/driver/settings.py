@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from turnkeeper.core.tool_choice import ASKS
 from turnkeeper.errors import ConfigurationError
 
 __all__ = ("DEFAULTS", "FILE_NAME", "Settings")
@@ -23,6 +24,7 @@ FILE_NAME = "turnkeeper.toml"
 DEFAULTS: dict[str, Any] = {
     "model": "claude-opus-5-5",
     "max_tokens": 16_000,
+    "tool_choice_asks": ASKS,
 }
 
 _ENVIRONMENT: dict[str, tuple[str, ...]] = {"model": ("ANTHROPIC_MODEL",), "base_url": ("ANTHROPIC_BASE_URL",)}
@@ -37,9 +39,9 @@ _NEEDS_TRUST = {
     "desk": ("where the desk's records are kept", "give --database, set TURNKEEPER_DESK"),
 }
 """What each setting decides, and how to say it oneself."""
-_HARMLESS = ("model", "max_tokens", "max_requests", "budget", "tool_choice", "cache")
+_HARMLESS = ("model", "max_tokens", "max_requests", "budget", "tool_choice", "tool_choice_asks", "cache")
 _NAMES = frozenset({*_NEEDS_TRUST, *_HARMLESS})
-_NUMBERS: dict[str, type] = {"max_tokens": int, "max_requests": int, "budget": float}
+_NUMBERS: dict[str, type] = {"max_tokens": int, "max_requests": int, "budget": float, "tool_choice_asks": int}
 
 
 class Settings:

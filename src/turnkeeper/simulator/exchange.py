@@ -168,9 +168,14 @@ class Exchange:
         return check_door(incoming.method, incoming.path, headers, len(incoming.raw))
 
     def _judge(self, record: Record, count_only: bool) -> Refusal | None:
-        if self.options.imitation is not None:
-            return None
         body = record.body or {}
+        imitation = self.options.imitation
+        if imitation is not None:
+            refused = imitation.refusal_of(body)
+            if refused is None:
+                return None
+            how, text = refused
+            return Refusal(f"imitation.{imitation.name}", "tool_choice", how.status, how.type, text)
         model = find(str(body.get("model")))
         if self.options.strict:
             faults = judge(
@@ -254,7 +259,7 @@ class Exchange:
             return PREWARM
         imitation = self.options.imitation
         if imitation is not None:
-            body = {key: value for key, value in body.items() if key not in imitation.ignored}
+            body = imitation.seen(body)
         return await self._model.answer(body, keep=keep)
 
     def _build(

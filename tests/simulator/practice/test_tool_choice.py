@@ -45,6 +45,27 @@ def test_a_named_tool_is_called_with_the_best_arguments_there_are() -> None:
     assert (name, set(given), more) == ("cancel_order", {"order_id"}, [])
 
 
+def note(words: str) -> str:
+    return f"[From the application, not from the user: In your next reply, {words}.]"
+
+
+def test_a_choice_that_the_application_says_in_words_is_obeyed_and_not_taken_for_the_users() -> None:
+    named = note("call the tool `get_user_info` and no other tool")
+    assert calls(ask(f"john@gmail.com\n{named}", DESK_TOOLS)) == [
+        ("get_user_info", {"key": "email", "value": "john@gmail.com"})
+    ]
+    assert calls(ask(f"Hello!\n{note('call at least one of your tools')}", DESK_TOOLS)) != []
+    assert calls(ask(f"Cancel order 13579\n{note('answer in text and call no tool')}", DESK_TOOLS)) == []
+    told = [{"role": "user", "content": "john@gmail.com"}, {"role": "system", "content": named}]
+    assert calls(PracticeModel().answer({"messages": told, "tools": DESK_TOOLS}))[0][0] == "get_user_info"
+
+
+def test_what_was_said_of_an_earlier_reply_holds_no_longer() -> None:
+    told = [{"role": "user", "content": f"Hello!\n{note('call at least one of your tools')}"}]
+    later = [*told, {"role": "assistant", "content": "Hi."}, {"role": "user", "content": "Thanks!"}]
+    assert calls(PracticeModel().answer({"messages": later, "tools": DESK_TOOLS})) == []
+
+
 def test_a_tool_that_is_not_offered_is_not_called() -> None:
     reply = ask("Hello", DESK_TOOLS, tool_choice={"type": "tool", "name": "launch_rockets"})
     assert calls(reply) == []

@@ -1,15 +1,23 @@
 """A request as the practice model sees it: the turns, the tools on offer, and what the caller demands.
 
-Nothing in a request is trusted to have the right shape; what can't be read is left out.
+Nothing in a request is trusted to have the right shape; what can't be read is left out. A note of the application, in
+brackets and named as one, is no part of what the user says: where it says which tool to call next, that is obeyed as a
+`tool_choice` would be.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = ("Call", "Choice", "Offer", "Result", "Transcript", "Turn", "read_request")
+
+
+_NOTE = re.compile(r"\[From the application[^\]]{0,2000}\]")
+_NAMED = re.compile(r"call the tool `([A-Za-z0-9_-]{1,128})`")
+_ANY, _NONE = "call at least one of your tools", "call no tool"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,19 +95,23 @@ def read_request(request: Mapping[str, Any]) -> Transcript:
     said: list[str] = []
     calls: dict[str, Call] = {}
     turns: list[Turn] = []
+    notes: list[str] = []
     for message in messages:
         role, content = message.get("role"), message.get("content")
-        if role == "system":
-            system.append(_text(content))
-        elif role == "assistant":
+        if role == "assistant":
             said.append(_text(content))
             calls.update(_calls(content))
+            notes = []
+            continue
+        notes += _NOTE.findall(_text(content))
+        if role == "system":
+            system.append(_NOTE.sub("", _text(content)))
         elif role == "user":
             _hear(content, calls, turns)
     return Transcript(
         system="\n".join(system),
         offers=_offers(request.get("tools")),
-        choice=_choice(request.get("tool_choice")),
+        choice=_told(notes, _choice(request.get("tool_choice"))),
         turns=tuple(turns),
         said=tuple(said),
         schema=_format(request.get("output_config")),
@@ -113,7 +125,7 @@ def _hear(content: object, calls: Mapping[str, Call], turns: list[Turn]) -> None
     if results:
         going_on = turns.pop() if turns else Turn()
         turns.append(Turn(going_on.text, (*going_on.results, *results), going_on.unseen))
-    text = _text(content)
+    text = _NOTE.sub("", _text(content)).strip("\n")
     if text.strip():
         turns.append(Turn(text))
     elif not results:
@@ -160,6 +172,15 @@ def _choice(choice: object) -> Choice:
     if kind == "tool" and isinstance(name, str):
         return Choice("tool", name, parallel)
     return Choice(kind if kind in ("any", "none") else "auto", "", parallel)
+
+
+def _told(notes: list[str], choice: Choice) -> Choice:
+    """The choice, or what the last note since the last reply makes of it."""
+    if not notes or choice.kind != "auto":
+        return choice
+    if named := _NAMED.search(notes[-1]):
+        return Choice("tool", named[1], choice.parallel)
+    return Choice("any" if _ANY in notes[-1] else "none" if _NONE in notes[-1] else "auto", "", choice.parallel)
 
 
 def _format(config: object) -> Mapping[str, Any] | None:
