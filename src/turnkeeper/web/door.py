@@ -17,7 +17,7 @@ from turnkeeper.web.service import Service
 from turnkeeper.web.sessions import Session, Sessions
 from turnkeeper.web.staff import Staff
 
-__all__ = ("Customer", "Door", "conversation_id", "door_of")
+__all__ = ("Customer", "Door", "checked_conversation", "conversation_id", "door_of")
 
 Customer = Callable[[Request], Principal | None]
 """Who the customer of a request is, as the application around this one knows them; None for an anonymous one."""
@@ -96,7 +96,11 @@ def address_of(request: Request) -> str:
 
 def conversation_id(request: Request) -> str:
     """The id in the path. RefusedError (404) for what is no id that this door gives or takes."""
-    name = str(request.path_params["conversation"])
+    return checked_conversation(str(request.path_params["conversation"]))
+
+
+def checked_conversation(name: str) -> str:
+    """The id. RefusedError (404) for what is no id that this door gives or takes."""
     if not _ID.fullmatch(name):
         raise RefusedError(404, "unknown_conversation", "there is no such conversation")
     return name
