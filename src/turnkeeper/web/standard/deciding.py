@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import anyio
 from pydantic import Field, ValidationError
 
 from turnkeeper.core.events import ApprovalDecided, CallResolved, Event
@@ -20,6 +21,7 @@ from turnkeeper.errors import (
     ApprovalExpiredError,
     ApprovalRefusedError,
     ArgumentsRejectedError,
+    ConversationBusyError,
     InputError,
     UnknownApprovalError,
 )
@@ -31,6 +33,10 @@ from turnkeeper.web.standard.parts import Unknown, Waiting, outcome_id
 from turnkeeper.wire.json import decode
 
 __all__ = ("Answer", "UnusableError", "decide")
+
+
+_LETTING_GO_SECONDS = 10.0
+_LOOK_SECONDS = 0.2
 
 
 class UnusableError(Exception):
@@ -78,7 +84,7 @@ async def decide(
 
     `waiting` are the questions that are open. UnusableError, and nothing has changed, if an answer is to none of them
     (`unknown_interrupt`), one is left out (`interrupts_uncovered`), it isn't theirs to decide (`not_allowed`), too late
-    (`interrupt_expired`), or no answer to that question (`bad_answer`).
+    (`interrupt_expired`), no answer to that question (`bad_answer`), or the conversation is at work elsewhere (`busy`).
     """
     ids = [one.id for one in answers]
     if len(set(ids)) != len(ids):
@@ -93,18 +99,30 @@ async def decide(
         raise UnusableError("interrupts_uncovered", f"{len(uncovered)} open questions have no answer; answer all")
     todo = [(open_ones[one.id], one) for one in answers if one.id in open_ones]
     if todo and all(one.cancelled for _, one in todo) and owner is not None and is_same(owner, by):
-        await service.stop(conversation, principal=by)
+        await _performed(service, conversation, lambda: service.stop(conversation, principal=by))
         return
     for step in [await _step(service, conversation, question, one, by) for question, one in todo]:
-        await _performed(step)
+        await _performed(service, conversation, step)
         service.metrics.count("decisions", by="decision", value="streamed")
     service.switchboard.announce(conversation)
     service.kick(conversation)
 
 
-async def _performed(step: Step) -> None:
+async def _performed(service: Service, conversation: str, step: Step) -> None:
+    """Carry a step out; whoever drove the turn to where it waits may need a moment to let go of it."""
     try:
-        await step()
+        with anyio.fail_after(_LETTING_GO_SECONDS), service.switchboard.reading(conversation) as channel:
+            while True:
+                seen = channel.version
+                try:
+                    await step()
+                except ConversationBusyError:
+                    with anyio.move_on_after(_LOOK_SECONDS):
+                        await channel.changed(seen)
+                else:
+                    return
+    except TimeoutError as error:
+        raise UnusableError("busy", "the conversation is at work; try again in a moment") from error
     except (ApprovalDecidedError, UnknownApprovalError, InputError) as error:
         raise UnusableError("unknown_interrupt", "the question was answered a moment ago") from error
     except ApprovalExpiredError as error:
@@ -187,6 +205,8 @@ def _was_given(events: Sequence[Event], conversation: str, answer: Answer, by: P
     """Whether that very answer was given before, by the same principal: a request that is repeated."""
     for event in events:
         if isinstance(event, ApprovalDecided) and event.approval_id == answer.id:
+            if event.decision == "expired":  # whoever lets it go says what is so already
+                return answer.cancelled
             return event.by == as_dict(by) and _same_decision(event, answer)
         if isinstance(event, CallResolved) and outcome_id(conversation, event.call_id) == answer.id:
             payload = answer.payload if isinstance(answer.payload, dict) else {}
