@@ -95,8 +95,12 @@ class Limits:
     """What one turn may use; None means no limit. A turn that meets one ends `limit_reached`, history sound.
 
     `requests`: calls of the API (retries of a failed one not counted); `calls`: tool calls run; `tokens`: input
-    (cached ones too) plus output; `seconds`: wall time, kept by requests and waits (a call has its tool's timeout);
-    `usd`: money, which needs a model with a known price.
+    (cached ones too) plus output; `seconds`: wall time, kept by requests and waits (a call has its tool's timeout).
+
+    Money, in USD, needs a model with a known price: `usd` for the turn, `conversation_usd` for all of the
+    conversation's turns, `principal_usd_per_day` and `usd_per_day` for what a principal's and all conversations of the
+    journal spend in a day (UTC) through agents that have such a limit. A request goes out only if the most that it can
+    cost still fits.
     """
 
     requests: int | None = 50
@@ -104,6 +108,9 @@ class Limits:
     tokens: int | None = None
     seconds: float | None = None
     usd: Decimal | float | None = None
+    conversation_usd: Decimal | float | None = None
+    principal_usd_per_day: Decimal | float | None = None
+    usd_per_day: Decimal | float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,8 @@ def endless() -> MessagesAPI:
         (tk.Limits(requests=3), "requests", 3),
         (tk.Limits(requests=None, calls=2), "calls", 3),
         (tk.Limits(requests=None, tokens=1), "tokens", 1),
-        (tk.Limits(requests=None, usd=Decimal("0.000001")), "usd", 1),
+        (tk.Limits(requests=None, usd=Decimal("0.000001")), "usd", 0),
+        (tk.Limits(requests=None, usd=Decimal("0.03")), "usd", 14),
     ],
 )
 async def test_an_endless_conversation_stops_at_its_limit_with_a_sound_history(

@@ -168,6 +168,8 @@ def build_agent(
     limits = Limits(
         requests=settings.find("max_requests", talk.max_requests) or Limits().requests,
         usd=settings.find("budget", talk.budget),
+        conversation_usd=settings.find("conversation_budget", talk.conversation_budget),
+        usd_per_day=settings.find("day_budget", talk.day_budget),
     )
     named = talk.model is not None or talk.base_url is not None
     practising = (practice and not named) or (base_url is None and not has_credentials())

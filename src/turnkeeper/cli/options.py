@@ -58,6 +58,8 @@ class Talk:
     max_requests: int | None = None
     max_tokens: int | None = None
     budget: Decimal | None = None
+    conversation_budget: Decimal | None = None
+    day_budget: Decimal | None = None
     cache: str | None = None
     stream: bool = True
     output_format: str = "text"
@@ -131,6 +133,10 @@ _LIMITS: tuple[Callable[[Any], Any], ...] = (
     click.option("--max-requests", type=click.IntRange(min=1), metavar="N", help="Requests that a turn may use."),
     click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="Tokens that one reply may have."),
     click.option("--budget", type=_Money(), metavar="USD", help="What a turn may cost; needs a model with a price."),
+    click.option("--conversation-budget", type=_Money(), metavar="USD", help="What the whole conversation may cost."),
+    click.option(
+        "--day-budget", type=_Money(), metavar="USD", help="What all conversations of the journal may cost in a day."
+    ),
     click.option(
         "--cache",
         type=click.Choice(("on", "off", "5m", "1h")),

@@ -30,6 +30,9 @@ _OUTCOMES = {"succeeded": "ok", "timed_out": "timed out", "outcome_unknown": "ou
 _LIMITS = {
     "requests": "the limit on requests; --max-requests raises it",
     "usd": "the budget; --budget raises it",
+    "conversation_usd": "the conversation's budget; --conversation-budget raises it",
+    "usd_per_day": "the budget of the day; --day-budget raises it",
+    "principal_usd_per_day": "this person's budget of the day",
     "pause_turn": "the limit on rounds of the API's own tools",
 }
 _CUTS = {

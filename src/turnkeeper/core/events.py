@@ -125,7 +125,11 @@ class ChoiceGuided(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestStarted(Event):
-    """A request goes out. `number` counts requests of the turn from 1, `attempt` tries of this one from 1."""
+    """A request goes out. `number` counts requests of the turn from 1, `attempt` tries of this one from 1.
+
+    `reserved` is the most that it may cost, in USD, where a limit on money asks for that. The event that ends the
+    request says it again, so that what was held is let go with it.
+    """
 
     type = "request_started"
     number: int
@@ -133,6 +137,7 @@ class RequestStarted(Event):
     model: str
     max_tokens: int
     tool_choice: dict[str, Any] | None = None
+    reserved: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +161,7 @@ class RequestFailed(Event):
     usage: dict[str, Any] = field(default_factory=dict)
     cost: Decimal | None = None
     choice_refused: bool | None = None
+    reserved: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +189,7 @@ class ReplyReceived(Event):
     request_id: str | None = None
     cost: Decimal | None = None
     choice: str | None = None
+    reserved: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -319,11 +326,15 @@ class TurnWarned(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnEnded(Event):
-    """The turn is over; `status` is a TurnStatus, `reason` a stable word or empty."""
+    """The turn is over; `status` is a TurnStatus, `reason` a stable word or empty.
+
+    `reserved` is what was held for a request that the end broke off: as nobody knows what it cost, all of it counts.
+    """
 
     type = "turn_ended"
     status: str
     reason: str = ""
+    reserved: Decimal | None = None
 
 
 EVENT_TYPES: dict[str, type[Event]] = {
@@ -379,7 +390,7 @@ def from_payload(kind: str, payload: str, at: float) -> Event:
 
 
 def _revived(name: str, value: Any) -> Any:
-    if name == "cost" and value is not None:
+    if name in ("cost", "reserved") and value is not None:
         return Decimal(value)
     if name == "calls":
         return tuple(CallRequest(**item) for item in value)

@@ -20,6 +20,7 @@ from turnkeeper.core.caching import (
     spot,
     without_marks,
 )
+from turnkeeper.core.estimating import Weight, weigh
 from turnkeeper.core.events import (
     ApprovalDecided,
     CallFinished,
@@ -33,7 +34,7 @@ from turnkeeper.core.events import (
     TurnEnded,
     TurnStarted,
 )
-from turnkeeper.types import Message
+from turnkeeper.types import Message, Usage
 from turnkeeper.wire.blocks import CLIENT_CALL, is_blank_text, is_server_call, server_result_for
 from turnkeeper.wire.json import decode, encode, raw_elements, raw_members
 
@@ -75,12 +76,16 @@ class History:
         self._own: dict[int, tuple[OwnMark, ...]] = {}
         self._asked_at: float | None = None
         self.far_apart = False
+        self._counted = 0
+        self._uncounted: list[str] = []
         for event in events:
             self.apply(event)
 
     def apply(self, event: Event) -> None:
         """Take one event in; those that are no part of the history are passed over."""
-        if isinstance(event, TurnStarted):
+        if isinstance(event, RequestStarted):
+            self._asked(event.at)
+        elif isinstance(event, TurnStarted):
             self._begin(event)
         elif isinstance(event, ChoiceGuided):
             blocks = _as_blocks(event.content)
@@ -88,16 +93,13 @@ class History:
             self._guidance += len(blocks)
         elif isinstance(event, ReplyReceived):
             self._reply(event)
+            self._count(event.usage)
         elif isinstance(event, CallFinished):
             self._result(event.call_id, event.content, is_error=event.is_error)
         elif isinstance(event, CallRejected):
             self._result(event.call_id, event.content, is_error=True)
         elif isinstance(event, ApprovalDecided | CallResolved) and event.content is not None:
             self._result(event.call_id, event.content, is_error=isinstance(event, ApprovalDecided))
-        elif isinstance(event, RequestStarted):
-            gap = 0.0 if self._asked_at is None else event.at - self._asked_at
-            self.far_apart |= _MINUTES < gap <= _HOUR
-            self._asked_at = event.at
         elif isinstance(event, TurnEnded):
             self._refused = event.reason == "invalid_request_error" and self._words > 0
         elif isinstance(event, MessagesImported):
@@ -113,6 +115,16 @@ class History:
         self._words, self._refused = len(blocks), False
         if blocks:
             self._add("user", blocks)
+
+    def _asked(self, at: float) -> None:
+        gap = 0.0 if self._asked_at is None else at - self._asked_at
+        self.far_apart |= _MINUTES < gap <= _HOUR
+        self._asked_at = at
+
+    def _count(self, usage: dict[str, Any]) -> None:
+        counted = Usage.counted(usage)
+        if counted.total_tokens > counted.output_tokens:
+            self._counted, self._uncounted = counted.total_tokens, []
 
     @property
     def last_role(self) -> str | None:
@@ -150,6 +162,11 @@ class History:
         last = self._last()
         parts = self._closed if last is None else [*self._closed, last.encode()]
         return b",".join(parts if system_role else map(_as_of_user, parts))
+
+    def tokens(self, image_tokens: int) -> tuple[int, bool]:
+        """The most tokens that the prompt may have, and whether a reply counted its beginning, tools and system too."""
+        added = sum(map(weigh, self._uncounted), Weight())
+        return self._counted + added.tokens(image_tokens), self._counted > 0
 
     @property
     def size(self) -> int:
@@ -258,6 +275,7 @@ class History:
             self._role = decode(raw_members(self._whole)["role"])
 
     def _add(self, role: str, blocks: list[str]) -> None:
+        self._uncounted.extend(blocks)
         if role == self._role:
             self._open_whole()
             self._blocks.extend(blocks)
@@ -281,6 +299,7 @@ class History:
                 self._ids.add(block["id"])
         self._close()
         self._role, self._whole = role, message
+        self._uncounted.append(message)
 
     def _reply(self, event: ReplyReceived) -> None:
         if not event.kept:

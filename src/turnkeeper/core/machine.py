@@ -32,6 +32,7 @@ from turnkeeper.core.events import (
 )
 from turnkeeper.core.identity import is_proven
 from turnkeeper.core.limits import reached
+from turnkeeper.core.money import NOTHING, Money, spent
 from turnkeeper.core.replies import Action
 from turnkeeper.core.tool_choice import MET, UNMET
 from turnkeeper.errors import IllegalEventError
@@ -164,6 +165,7 @@ class State:
     turn: Turn | None = None
     turns: int = 0
     replies: int = 0
+    money: Money = NOTHING
     who: Principal | None = None
     holder: Principal | None = None
     untrusted: str | None = None
@@ -175,6 +177,8 @@ def advance(state: State, event: Event) -> State:
     if allowed is None:
         raise IllegalEventError(f"{event.type} is not possible while the conversation is {state.phase}")
     after = _after(state, event)
+    if (money := spent(state.money, event)) is not state.money:
+        after = replace(after, money=money)
     if after.phase not in allowed:
         raise IllegalEventError(f"{event.type} may not lead from {state.phase} to {after.phase}")
     return after
@@ -362,7 +366,7 @@ def decide(state: State, limits: Limits, *, now: float) -> Decision:
         return RunCalls(calls=tuple(call for call in runnable if call not in over), over=over)
     again = state.phase is Phase.REQUESTING or turn.attempt > 0
     counted = 0 if again else turn.requests
-    if limit := reached(counted, turn.usage, turn.cost, now - turn.started_at, limits):
+    if limit := reached(counted, turn.usage, state.money, now - turn.started_at, limits):
         return EndTurn(status=TurnStatus.LIMIT_REACHED, reason=limit)
     return SendRequest(
         number=turn.requests if again else turn.requests + 1,

@@ -305,8 +305,11 @@ async def _journal(url: str) -> Journal:
     return await open_journal(url)
 
 
+_MONEY = ("usd", "conversation_usd", "principal_usd_per_day", "usd_per_day")
+
+
 def _checked_limits(limits: Limits, *, priced: bool, model: str) -> Limits:
-    for name in ("requests", "calls", "tokens", "seconds", "usd"):
+    for name in ("requests", "calls", "tokens", "seconds", *_MONEY):
         value = getattr(limits, name)
         if value is None:
             continue
@@ -316,7 +319,7 @@ def _checked_limits(limits: Limits, *, priced: bool, model: str) -> Limits:
             raise LimitError(f"the limit on {name} must be a number, not {value!r}") from None
         if not number.is_finite() or number < 0 or (name == "requests" and number < 1):
             raise LimitError(f"the limit on {name} must be {'at least 1' if name == 'requests' else '0 or more'}")
-    if limits.usd is not None and not priced:
+    if any(getattr(limits, name) is not None for name in _MONEY) and not priced:
         raise LimitError(
             f"a limit on money needs a known price, and {model} has none; use a limit on tokens, or a priced model"
             " (`turnkeeper models`)"

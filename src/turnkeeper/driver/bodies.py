@@ -16,6 +16,7 @@ from turnkeeper.core.caching import (
     place_marks,
     spot,
 )
+from turnkeeper.core.estimating import Weight, weigh
 from turnkeeper.core.history import History
 from turnkeeper.errors import ConfigurationError
 from turnkeeper.models import Model
@@ -131,6 +132,21 @@ class RequestBody:
         other = copy.copy(self)
         other._caching = replace(self._caching, tail=False)
         return other
+
+    @property
+    def is_cached(self) -> bool:
+        """Whether requests may write to the prompt cache."""
+        return self._caching is not None
+
+    @property
+    def has_tools(self) -> bool:
+        """Whether requests declare tools."""
+        return bool(self._tools)
+
+    @property
+    def fixed_tokens(self) -> int:
+        """The most tokens that tools and system may have."""
+        return sum((weigh(raw) for raw in (*self._system, *self._tools)), Weight()).tokens(0)
 
     def without(self, hidden: frozenset[str], *, tools_used: bool) -> RequestBody:
         """The same with the tools of those names left out; `tools_used` says that the history holds calls."""

@@ -28,6 +28,7 @@ from turnkeeper.core.retries import RetryPolicy, wait_before_retry
 from turnkeeper.core.tool_choice import BROKEN, UNMET, held_against, said, was_refused
 from turnkeeper.driver.asking import BrokenReplyError, ask
 from turnkeeper.driver.bodies import RequestBody
+from turnkeeper.driver.budgeting import reserve
 from turnkeeper.driver.choosing import Choosing, choice_unmet, choosing, guide, warn
 from turnkeeper.driver.observing import Observer, watched_request
 from turnkeeper.driver.recorder import Recorder
@@ -96,7 +97,7 @@ class Loop:
                 elif isinstance(decision, RunCalls):
                     await self._runner.run(decision, self._last_blocks())
                 elif isinstance(decision, EndTurn):
-                    await self._close(TurnEnded(at=plan.clock(), status=decision.status, reason=decision.reason))
+                    await self._close(_ended(recorder, plan.clock(), decision.status, decision.reason))
                 elif isinstance(decision, Park):
                     await self._close(TurnParked(at=plan.clock(), status=decision.status))
                 elif isinstance(decision, Wait):
@@ -142,6 +143,12 @@ class Loop:
         hidden = await self._runner.hidden()
         choice = choosing(recorder, plan.model, plan.thinking, [name for name in plan.names if name not in hidden])
         guide(recorder, plan.model, choice, at=plan.clock())
+        limit, reserved = await reserve(
+            recorder, plan.body, model=plan.model, limits=plan.limits, max_tokens=max_tokens, now=plan.clock()
+        )
+        if limit is not None:
+            await self._close(_ended(recorder, plan.clock(), TurnStatus.LIMIT_REACHED, limit))
+            return
         event = RequestStarted(
             at=plan.clock(),
             number=decision.number,
@@ -149,6 +156,7 @@ class Loop:
             model=plan.model.id,
             max_tokens=max_tokens,
             tool_choice=choice.sent,
+            reserved=reserved,
         )
         recorder.stage(
             event, RequestStartedUpdate(number=decision.number, attempt=decision.attempt, model=plan.model.id)
@@ -218,6 +226,7 @@ class Loop:
             usage=usage,
             cost=self._cost(usage),
             choice_refused=choice_refused,
+            reserved=self._recorder.state.money.pending,
         )
         updates: list[Update] = []
         if partial is not None or error.kind == TIME_IS_UP:
@@ -267,6 +276,7 @@ class Loop:
             invalid_inputs={str(index): raw for index, raw in reply.invalid_inputs.items()},
             fields=reply.fields,
             request_id=reply.request_id,
+            reserved=recorder.state.money.pending,
             # a refusal before any output is not billed (docs, build-with-claude/handling-stop-reasons)
             cost=Decimal(0)
             if reply.stop_reason == "refusal" and not blocks
@@ -325,9 +335,13 @@ def close_open_turn(recorder: Recorder, *, at: float, reason: str) -> None:
         recorder.stage(TurnWoken(at=at))
     closing = recorder.state.turn
     if recorder.state.phase is Phase.CLOSING and closing is not None and closing.status is not None:
-        recorder.stage(TurnEnded(at=at, status=closing.status, reason=closing.reason))
+        recorder.stage(_ended(recorder, at, closing.status, closing.reason))
     else:
-        recorder.stage(TurnEnded(at=at, status=TurnStatus.CANCELLED, reason=reason))
+        recorder.stage(_ended(recorder, at, TurnStatus.CANCELLED, reason))
+
+
+def _ended(recorder: Recorder, at: float, status: TurnStatus, reason: str) -> TurnEnded:
+    return TurnEnded(at=at, status=status, reason=reason, reserved=recorder.state.money.pending)
 
 
 def final_text(recorder: Recorder) -> str:

@@ -17,6 +17,7 @@ from turnkeeper.core.machine import State, advance
 from turnkeeper.driver.finishing import finished
 from turnkeeper.driver.observing import Watch
 from turnkeeper.errors import JournalError, UnknownConversationError
+from turnkeeper.journal.accounts import Held
 from turnkeeper.journal.port import Journal, Transaction
 from turnkeeper.types import Principal
 from turnkeeper.updates import Update
@@ -145,6 +146,10 @@ class Recorder:
                 raise self.broken from error
             raise
         self._tellable += updates
+
+    async def hold(self, held: Held) -> str | None:
+        """Hold money for a request; see `Journal.hold`."""
+        return await self._journal.hold(self._conversation_id, held, token=self.token)
 
     async def save(self) -> None:
         """Make durable what is still staged, without telling anyone: the way out of a turn that is interrupted."""

@@ -39,9 +39,26 @@ _NEEDS_TRUST = {
     "desk": ("where the desk's records are kept", "give --database, set TURNKEEPER_DESK"),
 }
 """What each setting decides, and how to say it oneself."""
-_HARMLESS = ("model", "max_tokens", "max_requests", "budget", "tool_choice", "tool_choice_asks", "cache")
+_HARMLESS = (
+    "model",
+    "max_tokens",
+    "max_requests",
+    "budget",
+    "conversation_budget",
+    "day_budget",
+    "tool_choice",
+    "tool_choice_asks",
+    "cache",
+)
 _NAMES = frozenset({*_NEEDS_TRUST, *_HARMLESS})
-_NUMBERS: dict[str, type] = {"max_tokens": int, "max_requests": int, "budget": float, "tool_choice_asks": int}
+_NUMBERS: dict[str, type] = {
+    "max_tokens": int,
+    "max_requests": int,
+    "budget": float,
+    "conversation_budget": float,
+    "day_budget": float,
+    "tool_choice_asks": int,
+}
 
 
 class Settings:

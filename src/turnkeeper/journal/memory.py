@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from turnkeeper.core.events import Event
 from turnkeeper.errors import ConversationBusyError, JournalError, UnknownConversationError
+from turnkeeper.journal.accounts import Account, Accounts, Held, settled_cost
 from turnkeeper.journal.carrying import to_lines, whole_export
 from turnkeeper.journal.chain import Row, problems_of, rows_of
 from turnkeeper.journal.errors import ConversationExistsError
@@ -49,6 +50,7 @@ class MemoryJournal:
     def __init__(self) -> None:
         self._kept: dict[str, _Kept] = {}
         self._erasures: list[Erasure] = []
+        self._accounts = Accounts()
 
     async def append(
         self, conversation_id: str, events: Sequence[Event], *, after: int, token: int | None = None
@@ -63,6 +65,9 @@ class MemoryJournal:
             kept.tokens.extend([token] * len(events))
             kept.messages.begin(events)
             self._kept[conversation_id] = kept
+            is_settled, cost = settled_cost(events)
+            if is_settled:
+                self._accounts.settle(conversation_id, cost)
         return len(kept.events)
 
     @property
@@ -190,6 +195,17 @@ class MemoryJournal:
         if kept is not None and kept.lease is not None and kept.token == lease.token:
             kept.lease = None
 
+    async def hold(self, conversation_id: str, held: Held, *, token: int | None = None) -> str | None:
+        """See `Journal.hold`."""
+        kept = self._kept.get(checked_id(conversation_id)) or _Kept()
+        if token is not None and token != kept.token:
+            raise ConversationBusyError(f"the lease on conversation {conversation_id!r} was taken over")
+        return self._accounts.hold(conversation_id, held)
+
+    async def accounts(self, names: Sequence[str]) -> dict[str, Account]:
+        """See `Journal.accounts`."""
+        return self._accounts.look(names)
+
     async def erase(self, what: str | Principal, *, by: Principal, now: float) -> list[Erasure]:
         """See `Journal.erase`."""
         if isinstance(what, str):
@@ -202,6 +218,7 @@ class MemoryJournal:
         receipts = []
         for name in names:
             kept = self._kept[name]
+            self._accounts.settle(name, None)
             receipts.append(Erasure(conversation_id=name, at=now, events=len(kept.events), by=by))
             # a new token for the next holder: whoever drives it now is shut out
             self._kept[name] = _Kept(token=kept.token + 1)

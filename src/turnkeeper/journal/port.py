@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from turnkeeper.core.events import Event
+from turnkeeper.journal.accounts import Account, Held
 from turnkeeper.types import Principal
 
 __all__ = ("Erasure", "Journal", "Lease", "Problem", "Queued", "Summary", "Transaction")
@@ -197,6 +198,19 @@ class Journal(Protocol):
 
     async def release(self, lease: Lease) -> None:
         """Give the lease back; nothing happens if it is no longer held."""
+        ...
+
+    async def hold(self, conversation_id: str, held: Held, *, token: int | None = None) -> str | None:
+        """Hold money for a request of the conversation; None, or the name of an account that has no room for it.
+
+        Then nothing is held. The append of the event that ends the request lets go of it, and counts what the request
+        cost as spent, in one. What the conversation held before is let go. ConversationBusyError if `token` is given
+        and is not the current lease's.
+        """
+        ...
+
+    async def accounts(self, names: Sequence[str]) -> dict[str, Account]:
+        """What was spent and what is held on the accounts of these names; of one that isn't there, nothing."""
         ...
 
     async def erase(self, what: str | Principal, *, by: Principal, now: float) -> list[Erasure]:

@@ -8,7 +8,17 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-__all__ = ("VERSIONS", "VERSION_TABLE", "conversations", "erasures", "events", "inbox", "metadata")
+__all__ = (
+    "VERSIONS",
+    "VERSION_TABLE",
+    "accounts",
+    "conversations",
+    "erasures",
+    "events",
+    "holds",
+    "inbox",
+    "metadata",
+)
 
 VERSION_TABLE = "turnkeeper_version"
 """Where Alembic keeps the schema's version; not its default name, which the application may use."""
@@ -18,6 +28,7 @@ VERSIONS = {
     "0002": "erasures",
     "0003": "an index of the turns that wait for a person",
     "0004": "the inbox: messages that wait for their turn, and the keys of those that had it",
+    "0005": "accounts: what requests have cost, and what is held for those under way",
 }
 """Every schema version there ever was, oldest first, with what it brought."""
 
@@ -127,4 +138,22 @@ sa.Index(
     inbox.c.number,
     sqlite_where=_queued,
     postgresql_where=_queued,
+)
+
+# Amounts are whole billionths of a USD. What is held on an account is the sum of its holds: kept beside it, so that
+# one statement can ask whether there is room.
+accounts = sa.Table(
+    "turnkeeper_accounts",
+    metadata,
+    sa.Column("account", _Id, primary_key=True),
+    sa.Column("spent", sa.BigInteger, nullable=False),
+    sa.Column("held", sa.BigInteger, nullable=False),
+)
+holds = sa.Table(
+    "turnkeeper_holds",
+    metadata,
+    sa.Column("conversation_id", _Id, primary_key=True),
+    sa.Column("account", _Id, primary_key=True),
+    sa.Column("amount", sa.BigInteger, nullable=False),
+    sa.Column("request", sa.Text, nullable=False),
 )

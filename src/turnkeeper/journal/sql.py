@@ -14,7 +14,8 @@ from anyio.lowlevel import RunVar
 
 from turnkeeper.core.events import Event
 from turnkeeper.errors import JournalError, UnknownConversationError
-from turnkeeper.journal import inbox, steps, store
+from turnkeeper.journal import budgets, inbox, steps, store
+from turnkeeper.journal.accounts import Account, Held
 from turnkeeper.journal.carrying import to_lines, whole_export
 from turnkeeper.journal.chain import event_of, problems_of, sound_events
 from turnkeeper.journal.database import Database
@@ -224,6 +225,22 @@ class SQLJournal:
                 lambda connection, _: store.release(connection, lease),
                 f"release the lease on conversation {lease.conversation_id!r}",
             )
+        )
+
+    async def hold(self, conversation_id: str, held: Held, *, token: int | None = None) -> str | None:
+        """See `Journal.hold`."""
+        checked_id(conversation_id)
+        return await _in_thread(
+            lambda: self._database.write(
+                lambda connection, again: budgets.hold(connection, again, conversation_id, held, token),
+                f"hold money for conversation {conversation_id!r}",
+            )
+        )
+
+    async def accounts(self, names: Sequence[str]) -> dict[str, Account]:
+        """See `Journal.accounts`."""
+        return await _in_thread(
+            lambda: self._database.read(lambda connection, _: budgets.look(connection, names), "read its accounts")
         )
 
     async def erase(self, what: str | Principal, *, by: Principal, now: float) -> list[Erasure]:

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from turnkeeper.core.events import Event
 from turnkeeper.journal import statements as sql
+from turnkeeper.journal.accounts import settled_cost
 from turnkeeper.journal.chain import Row, rows_of
 from turnkeeper.journal.messages import keys_of
 from turnkeeper.journal.summaries import change_of
@@ -52,7 +53,7 @@ def step(
     token: int | None,
 ) -> int | None:
     """Add the events behind number `after`; the new last number. None, and nothing done, where it isn't that simple."""
-    if not new or after == 0 or keys_of(new):
+    if not new or after == 0 or keys_of(new) or settled_cost(new)[0]:
         return None
     known = heads.get(conversation_id, after)
     if known is not None and len(new) == 1 and dialect.name == "postgresql":

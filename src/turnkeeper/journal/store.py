@@ -14,8 +14,9 @@ import sqlalchemy as sa
 
 from turnkeeper.core.events import Event
 from turnkeeper.errors import ConversationBusyError, UnknownConversationError
-from turnkeeper.journal import inbox
+from turnkeeper.journal import budgets, inbox
 from turnkeeper.journal import statements as sql
+from turnkeeper.journal.accounts import settled_cost
 from turnkeeper.journal.carrying import Carried
 from turnkeeper.journal.chain import Row, rows_of
 from turnkeeper.journal.errors import ConversationExistsError, JournalDamagedError
@@ -76,6 +77,9 @@ def append(
         raise _busy(connection, conversation_id, after, token)
     _insert(connection, conversation_id, rows_of(conversation_id, new, after=after, previous=previous, token=token))
     inbox.take(connection, conversation_id, new)
+    is_settled, cost = settled_cost(new)
+    if is_settled:
+        budgets.settle(connection, conversation_id, cost)
     return after + len(new)
 
 
@@ -256,6 +260,7 @@ def erase(connection: sa.Connection, again: bool, what: str | Principal, by: Pri
         raise UnknownConversationError(f"no conversation {what!r} is in this journal")
     receipts = []
     for name, _ in found:
+        budgets.settle(connection, name, None)
         connection.execute(sa.delete(messages).where(messages.c.conversation_id == name))
         removed = connection.execute(sa.delete(events).where(events.c.conversation_id == name)).rowcount
         connection.execute(sql.FORGET, {"id_": name})

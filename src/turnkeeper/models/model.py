@@ -92,6 +92,17 @@ class Model:
                 price = (band.input_price, band.output_price)
         return price
 
+    def most(self, prompt_tokens: int, output_tokens: int, *, cached: bool) -> Decimal | None:
+        """USD for a request with that many tokens if nothing is read from the cache; None without a known price.
+
+        Where prompts are `cached`, all of it may be written, for an hour.
+        """
+        prices = self.prices(prompt_tokens)
+        if prices is None:
+            return None
+        per_input, per_output = prices
+        return (prompt_tokens * per_input * (_WRITE_1H if cached else 1) + output_tokens * per_output) / _MILLION
+
     def cost(self, usage: Usage) -> Decimal | None:
         """USD for the usage of one request; None without a known price (also of a cache read that was used)."""
         prompt = usage.input_tokens + usage.cache_read_input_tokens + usage.cache_creation_input_tokens
