@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from turnkeeper.driver.reply import CallRecord, Reply
     from turnkeeper.driver.turn import Turn
     from turnkeeper.errors import APIError, ToolError, TurnkeeperError
-    from turnkeeper.tools import Injected, Tool, ToolContext, tool
+    from turnkeeper.tools import ContentBlock, Injected, Tool, ToolContext, tool
     from turnkeeper.types import Limits, OwnConfirmation, Principal, TurnStatus, Usage
 
 __all__ = (
     "APIError",
     "Agent",
     "CallRecord",
+    "ContentBlock",
     "Conversation",
     "Injected",
     "Keeper",
@@ -55,6 +56,7 @@ _HOMES = {
     "APIError": "turnkeeper.errors",
     "Agent": "turnkeeper.driver.agent",
     "CallRecord": "turnkeeper.driver.reply",
+    "ContentBlock": "turnkeeper.tools",
     "Conversation": "turnkeeper.driver.conversation",
     "Injected": "turnkeeper.tools",
     "Keeper": "turnkeeper.driver.keeper",

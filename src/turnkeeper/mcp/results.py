@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from turnkeeper.errors import ToolError
+from turnkeeper.tools import ContentBlock
 from turnkeeper.types import Block
 
 if TYPE_CHECKING:
@@ -57,9 +58,9 @@ def _block(content: Any) -> Block:
 def _file(kind: str, data: str, what: str) -> Block:
     """An image or a PDF as its block (mended or named later, where the API would refuse it), anything else in words."""
     if kind.startswith("image/"):
-        return {"type": "image", "source": {"type": "base64", "media_type": kind, "data": data}}
+        return ContentBlock(type="image", source={"type": "base64", "media_type": kind, "data": data})
     if kind == "application/pdf":
-        return {"type": "document", "source": {"type": "base64", "media_type": kind, "data": data}}
+        return ContentBlock(type="document", source={"type": "base64", "media_type": kind, "data": data})
     return _text(f"[{what} of type {_word(kind) or 'unknown'}, {_size(data)}: it can't be shown here]")
 
 
@@ -84,7 +85,7 @@ def _json(value: Any) -> str:
 
 
 def _text(text: str) -> Block:
-    return {"type": "text", "text": text}
+    return ContentBlock.text(text)
 
 
 def _word(value: Any) -> str:

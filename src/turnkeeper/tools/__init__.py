@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from turnkeeper.errors import ArgumentsRejectedError, ToolDefinitionError, ToolError
 from turnkeeper.tools.arguments import check_arguments
+from turnkeeper.tools.content import ContentBlock
 from turnkeeper.tools.context import Injected, ToolContext
 from turnkeeper.tools.definition import Tool, tool
 from turnkeeper.tools.json_forms import ITEM_LIMIT, UnrenderableError
@@ -22,6 +23,7 @@ __all__ = (
     "PLACEHOLDER",
     "RESULT_LIMIT",
     "ArgumentsRejectedError",
+    "ContentBlock",
     "Injected",
     "Outcome",
     "Registry",

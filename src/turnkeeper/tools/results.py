@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from turnkeeper.tools.content import ContentBlock
 from turnkeeper.tools.json_forms import json_text, media_type, plain
 from turnkeeper.tools.media import has_known_source, with_sound_source
 from turnkeeper.tools.wording import clean, clean_value, cut
@@ -34,10 +35,12 @@ _BLOCK_FIELDS: dict[str, dict[str, type]] = {
 def render_result(value: Any, *, limit: int = RESULT_LIMIT) -> str | list[Block]:
     """The content for a successful result: never blank, valid Unicode, at most `limit` characters of text.
 
-    A string is sent as it is; None, and text of white space only, becomes "(no output)". A content block (a dict with
-    the type and the fields of a text, image, document, search_result or tool_reference block), or a list of them, is
-    sent as blocks, and so are the bytes of a PNG, JPEG, GIF or WebP image. Other bytes become a data URL. Everything
-    else becomes compact JSON; values that JSON writes as a string (dates, Decimal, UUID…) stand without quotes.
+    A string is sent as it is; None, and text of white space only, becomes "(no output)". A `ContentBlock` (with the
+    type and the fields of a text, image, document, search_result or tool_reference block), and an object of the
+    official SDK that is such a block, is sent as one, and so are the bytes of a PNG, JPEG, GIF or WebP image; in a list
+    that holds one of them the other items become text blocks. Other bytes become a data URL. Everything else becomes
+    compact JSON, dicts that only look like a block among it; values that JSON writes as a string (dates, Decimal,
+    UUID…) stand without quotes.
     An image or document that the API would refuse (another type, too large, not base64) is named in words instead.
     A text over the limit ends with a mark that says how much was cut. UnrenderableError if a value has no form.
     """
@@ -45,8 +48,6 @@ def render_result(value: Any, *, limit: int = RESULT_LIMIT) -> str | list[Block]
         return _text(value, limit)
     if value is None:
         return PLACEHOLDER
-    if isinstance(value, BaseModel) and str(getattr(value, "type", None)) in _BLOCK_FIELDS:
-        value = value.model_dump(mode="json", exclude_none=True)
     blocks = _as_blocks(value)
     if blocks is not None:
         return _fitted(blocks, limit)
@@ -61,20 +62,28 @@ def _text(text: str, limit: int) -> str:
 
 
 def _as_blocks(value: Any) -> list[Block] | None:
-    if isinstance(value, dict | bytes | bytearray | memoryview):
-        block = _as_block(value)
+    """The blocks that a value is meant as; None for data."""
+    if not isinstance(value, list | tuple):
+        block = _meant(value)
         return None if block is None else [block]
-    if not isinstance(value, list | tuple) or not value:
+    meant = [_meant(item) for item in value]
+    if not any(meant):
         return None
-    blocks: list[Block] = []
-    only_text = True
-    for item in value:
-        block = {"type": "text", "text": item} if type(item) is str else _as_block(item)
-        if block is None:
-            return None
-        only_text = only_text and type(item) is str
-        blocks.append(block)
-    return None if only_text else blocks
+    return [_told(item) if block is None else block for item, block in zip(value, meant, strict=True)]
+
+
+def _meant(value: Any) -> Block | None:
+    """A block that says that it is one; what has not the fields of its type is data all the same."""
+    if isinstance(value, ContentBlock | bytes | bytearray | memoryview):
+        return _as_block(value)
+    if isinstance(value, BaseModel) and type(value).__module__.startswith("anthropic.types."):
+        return _as_block(value.model_dump(mode="json", exclude_none=True))
+    return None
+
+
+def _told(item: Any) -> Block:
+    form = plain(item)
+    return {"type": "text", "text": form if isinstance(form, str) else json_text(form)}
 
 
 def _as_block(value: Any) -> Block | None:
@@ -139,8 +148,7 @@ def _inner(part: Any) -> Block:
     block = _as_block(part)
     if block is not None and block["type"] in ("text", "image"):
         return _sendable(block)
-    form = plain(part)
-    return {"type": "text", "text": form if isinstance(form, str) else json_text(form)}
+    return _told(part)
 
 
 def _texts(block: Block) -> Iterator[tuple[dict[str, Any], str]]:
