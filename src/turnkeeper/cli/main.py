@@ -20,6 +20,7 @@ COMMANDS: dict[str, str] = {
     "resume": "talking",
     "desk": "desking",
     "research": "researching",
+    "sms": "texting",
     "list": "keeping",
     "show": "keeping",
     "export": "keeping",

@@ -22,7 +22,7 @@ from turnkeeper.simulator.exchange import Exchange, Options
 from turnkeeper.simulator.imitations import find_imitation
 from turnkeeper.simulator.script_files import read_script
 
-__all__ = ("find_model", "listening", "listening_app", "serve")
+__all__ = ("find_model", "listening", "listening_app", "serve", "serve_app")
 
 
 def serve(
@@ -42,10 +42,16 @@ def serve(
     ConfigurationError when the address can't be used, InputError for a bad script.
     """
     options = Options(strict=strict, imitation=find_imitation(imitation), keep=keep)
-    app = App(Exchange(find_model(model), options))
+    serve_app(App(Exchange(find_model(model), options)), host, port, announce=announce)
+
+
+def serve_app(
+    app: Any, host: str, port: int, *, announce: Callable[[str], None] | None = None, lifespan: bool = False
+) -> None:
+    """The same for any ASGI application; with `lifespan`, it is told of the start and the end."""
     listener = _listen(host, port)
     line = f"listening on {_url(listener)}"
-    server = _Server(_config(app), started=lambda: (announce or _print)(line))
+    server = _Server(_config(app, lifespan=lifespan), started=lambda: (announce or _print)(line))
     try:
         server.run(sockets=[listener])
     finally:
@@ -132,12 +138,12 @@ class _Server(uvicorn.Server):
         self.should_exit = True
 
 
-def _config(app: Any) -> uvicorn.Config:
+def _config(app: Any, *, lifespan: bool = False) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=_Protocol,
         ws="none",
-        lifespan="off",
+        lifespan="on" if lifespan else "off",
         log_config=None,
         log_level="critical",
         access_log=False,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from turnkeeper.testing.builders import call, reply, script, text, thinking
     from turnkeeper.testing.encyclopedia import Encyclopedia
     from turnkeeper.testing.fixed import FixedClock, FixedIds
+    from turnkeeper.testing.twilio import TwilioAPI
 
 __all__ = (
     "Encyclopedia",
@@ -29,6 +30,7 @@ __all__ = (
     "Record",
     "Refusal",
     "Script",
+    "TwilioAPI",
     "call",
     "faults",
     "reply",
@@ -47,6 +49,7 @@ _HOMES = {
     "Record": "turnkeeper.simulator.ledger",
     "Refusal": "turnkeeper.simulator.ledger",
     "Script": "turnkeeper.simulator.scripts",
+    "TwilioAPI": "turnkeeper.testing.twilio",
     "call": "turnkeeper.testing.builders",
     "reply": "turnkeeper.testing.builders",
     "script": "turnkeeper.testing.builders",

@@ -1,0 +1,256 @@
+"""What must outlast the program besides the conversations: who opted out, what came in, what went out.
+
+The tables live in the journal's own database (`sms_…`). Texts are kept as long as they are needed: that of a message
+until it is answered, that of a sending until its outcome is known; the conversation has them anyway.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from turnkeeper.errors import JournalError, JournalVersionError
+from turnkeeper.sms.channel import Incoming
+
+__all__ = ("VERSION", "Received", "Sending", "Store")
+
+VERSION = 1
+"""Of the tables. 1: numbers that opted out, messages received, messages sent."""
+
+_LOCK = 0x736D7331  # "sms1": any number, the same for all openers
+_metadata = sa.MetaData()
+_version = sa.Table("sms_version", _metadata, sa.Column("version", sa.Integer, primary_key=True))
+_opted_out = sa.Table(
+    "sms_opted_out",
+    _metadata,
+    sa.Column("number", sa.Text, primary_key=True),
+    sa.Column("at", sa.Double, nullable=False),
+    sa.Column("why", sa.Text, nullable=False),
+)
+_received = sa.Table(
+    "sms_received",
+    _metadata,
+    sa.Column("place", sa.BigInteger().with_variant(sa.Integer, "sqlite"), sa.Identity(), primary_key=True),
+    sa.Column("id", sa.Text, nullable=False, unique=True),
+    sa.Column("number", sa.Text, nullable=False, index=True),
+    sa.Column("at", sa.Double, nullable=False),
+    sa.Column("text", sa.Text, nullable=True),  # until it is settled
+)
+_sent = sa.Table(
+    "sms_sent",
+    _metadata,
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("number", sa.Text, nullable=False, index=True),
+    sa.Column("cause", sa.Text, nullable=False, index=True),
+    sa.Column("at", sa.Double, nullable=False),
+    sa.Column("text", sa.Text, nullable=True),  # until the outcome is known
+    sa.Column("carrier_id", sa.Text, nullable=True),
+    sa.Column("error", sa.Text, nullable=True),
+)
+_INSERTS: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A message that waits for its answer."""
+
+    id: str
+    number: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """A sending that was begun. Without `carrier_id` and `error`, its outcome isn't known yet."""
+
+    key: str
+    number: str
+    at: float
+    carrier_id: str | None
+    error: str | None
+
+
+class Store:
+    """The tables of one database. Its methods block; they are called in threads."""
+
+    def __init__(self, url: str, *, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._engine = _engine(url)
+        try:
+            with self._engine.begin() as connection:
+                if connection.dialect.name == "postgresql":
+                    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+                self._prepare(connection)
+        except sa.exc.DBAPIError as error:
+            self._engine.dispose()
+            shown = sa.make_url(url).render_as_string(hide_password=True)
+            raise JournalError(f"{shown} can't hold the tables for SMS ({type(error.orig).__name__})") from None
+        except BaseException:
+            self._engine.dispose()
+            raise
+
+    def _prepare(self, connection: sa.Connection) -> None:
+        if not sa.inspect(connection).has_table("sms_version"):
+            _metadata.create_all(connection)
+            connection.execute(sa.insert(_version).values(version=VERSION))
+        found = connection.execute(sa.select(sa.func.max(_version.c.version))).scalar_one()
+        if found != VERSION:
+            raise JournalVersionError(
+                f"the tables for SMS are of version {found}, and this Turnkeeper knows {VERSION}: upgrade it"
+            )
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._engine.dispose()
+
+    # ----- opting out ------------------------------------------------------------------------------------------------
+
+    def opt_out(self, number: str, why: str) -> None:
+        """From now on nothing is sent to the number."""
+        values = {"number": number, "at": self._clock(), "why": why}
+        with self._begin() as connection:
+            connection.execute(self._insert(_opted_out).values(values).on_conflict_do_nothing())
+
+    def opt_in(self, number: str) -> None:
+        """Sending is allowed again."""
+        with self._begin() as connection:
+            connection.execute(sa.delete(_opted_out).where(_opted_out.c.number == number))
+
+    def is_opted_out(self, number: str) -> bool:
+        """Whether nothing may be sent to the number."""
+        with self._begin() as connection:
+            found = connection.execute(sa.select(_opted_out.c.at).where(_opted_out.c.number == number))
+            return found.one_or_none() is not None
+
+    # ----- what came in ----------------------------------------------------------------------------------------------
+
+    def receive(self, message: Incoming, *, most: int, within: float) -> str:
+        """Keep a message: `new`, `duplicate`, or `too_many` if the number has sent more than `most` of late.
+
+        One that is too many is remembered as settled, so that a second delivery of it is a duplicate.
+        """
+        now = self._clock()
+        with self._begin() as connection:
+            recent = sa.select(sa.func.count()).where(
+                _received.c.number == message.number, _received.c.at > now - within
+            )
+            too_many = connection.execute(recent).scalar_one() >= most
+            values = {
+                "id": message.id,
+                "number": message.number,
+                "at": now,
+                "text": None if too_many else _storable(message.text),
+            }
+            added = connection.execute(
+                self._insert(_received).values(values).on_conflict_do_nothing(index_elements=[_received.c.id])
+            )
+            if not added.rowcount:
+                return "duplicate"
+            return "too_many" if too_many else "new"
+
+    def settle(self, message_id: str) -> None:
+        """The message is dealt with; its text isn't needed any more."""
+        with self._begin() as connection:
+            connection.execute(sa.update(_received).where(_received.c.id == message_id).values(text=None))
+
+    def waiting(self, number: str | None = None) -> list[Received]:
+        """Messages that are not dealt with, of one number or of all, in the order in which they came."""
+        chosen = sa.select(_received.c.id, _received.c.number, _received.c.text).where(_received.c.text.is_not(None))
+        if number is not None:
+            chosen = chosen.where(_received.c.number == number)
+        with self._begin() as connection:
+            return [Received(*row) for row in connection.execute(chosen.order_by(_received.c.place))]
+
+    # ----- what went out ---------------------------------------------------------------------------------------------
+
+    def begin(self, key: str, number: str, text: str, cause: str) -> Sending | None:
+        """Write down that a message is about to be sent; gives what is known of that key already, if anything."""
+        with self._begin() as connection:
+            found = self._sending(connection, key)
+            if found is not None and found.error is None:
+                return found
+            values = {"number": number, "cause": cause, "at": self._clock(), "text": text, "error": None}
+            connection.execute(
+                self._insert(_sent)
+                .values(key=key, **values)
+                .on_conflict_do_update(index_elements=[_sent.c.key], set_=values)
+            )
+            return None
+
+    def sending(self, key: str) -> Sending | None:
+        """What is known of a sending."""
+        with self._begin() as connection:
+            return self._sending(connection, key)
+
+    def finish(self, key: str, *, carrier_id: str | None = None, error: str | None = None) -> None:
+        """Write the outcome down: the carrier's id, or why it was not sent."""
+        with self._begin() as connection:
+            connection.execute(
+                sa.update(_sent).where(_sent.c.key == key).values(carrier_id=carrier_id, error=error, text=None)
+            )
+
+    def known_ids(self, number: str) -> set[str]:
+        """The carrier's ids of all that is known to have been sent to the number."""
+        chosen = sa.select(_sent.c.carrier_id).where(_sent.c.number == number, _sent.c.carrier_id.is_not(None))
+        with self._begin() as connection:
+            return set(connection.execute(chosen).scalars())
+
+    def count_sent(self, cause: str, *, besides: str = "") -> int:
+        """How many messages one message has caused, those of unknown outcome included."""
+        chosen = sa.select(sa.func.count()).where(
+            _sent.c.cause == cause, _sent.c.error.is_(None), _sent.c.key != besides
+        )
+        with self._begin() as connection:
+            return connection.execute(chosen).scalar_one()
+
+    def _sending(self, connection: sa.Connection, key: str) -> Sending | None:
+        columns = (_sent.c.key, _sent.c.number, _sent.c.at, _sent.c.carrier_id, _sent.c.error)
+        row = connection.execute(sa.select(*columns).where(_sent.c.key == key)).one_or_none()
+        return None if row is None else Sending(*row)
+
+    def _insert(self, table: sa.Table) -> Any:
+        return _INSERTS[self._engine.dialect.name](table)
+
+    @contextlib.contextmanager
+    def _begin(self) -> Iterator[sa.Connection]:
+        with self._engine.begin() as connection:
+            yield connection
+
+
+def _storable(text: str) -> str:
+    """PostgreSQL takes no NUL, and no database a lone surrogate."""
+    return text.encode("utf-8", "replace").decode().replace("\x00", "\ufffd")
+
+
+def _engine(url: str) -> sa.Engine:
+    if url == "memory:":
+        url = "sqlite://"
+    parsed = sa.make_url(url)
+    if parsed.get_backend_name() == "postgresql":
+        return sa.create_engine(parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True)
+    options: dict[str, Any] = {"connect_args": {"timeout": 30, "check_same_thread": False}}
+    if parsed.database in (None, "", ":memory:"):
+        options |= {"poolclass": sa.pool.QueuePool, "pool_size": 1, "max_overflow": 0}
+    engine = sa.create_engine(parsed, **options)
+    sa.event.listen(engine, "connect", _prepare_sqlite)
+    sa.event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: Any, _record: object) -> None:
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    try:
+        cursor.execute("PRAGMA synchronous = FULL")
+    finally:
+        cursor.close()
+
+
+def _begin_sqlite(connection: sa.Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
