@@ -55,8 +55,9 @@ async def main() -> None:
         assert sums.calls == ()  # the tool is used where it is needed only
 
     read = [str(block["content"]) for block in api.requests[1].body["messages"][-1]["content"]]  # type: ignore[index]
-    assert read[0].startswith("Nile <https://en.wikipedia.org/wiki/Nile>\n[Redirected from River Nile]")
-    assert read[1].endswith("- Amazon River\n- Amazon (company)")
+    assert "Nile <https://en.wikipedia.org/wiki/Nile>\n[Redirected from River Nile]" in read[0]
+    assert "- Amazon River\n- Amazon (company)" in read[1]
+    assert all(text.startswith("<untrusted-") for text in read)  # strangers wrote it, and the model is told so
     assert shelf.complaints == []
     api.assert_all_accepted()
 

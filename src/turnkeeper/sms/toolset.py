@@ -29,7 +29,10 @@ def sending_tool(outbox: Outbox, *, most_in_turn: int) -> tk.Tool:
         found = await outbox.outcome(ctx.key, outbox.checked(text))
         return None if found is None else _told(outbox.checked(text))
 
-    @tk.tool(name=SENT, effect="reconcile", reconcile=whether_sent, parallel=False, timeout=60)
+    # it answers whoever wrote, and nobody else, so text from outside is no reason to ask a person first
+    options: dict[str, Any] = {"parallel": False, "timeout": 60, "when_untrusted": "run"}
+
+    @tk.tool(name=SENT, effect="reconcile", reconcile=whether_sent, **options)
     async def send_text_to_user(ctx: tk.ToolContext, text: str, cause: tk.Injected[str] = "") -> str:
         """Send an SMS to the user. It is the only way to say anything: nothing else that you write reaches anybody.
 

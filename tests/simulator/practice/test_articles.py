@@ -25,7 +25,8 @@ class Shelf(FakeDesk):
         term = given["search_term"]
         if term not in self.texts:
             return f"No article fits {term!r}.", True
-        return f"{term} <https://en.wikipedia.org/wiki/X>\n[From Wikipedia.]\n\n{self.texts[term]}", False
+        article = f"{term} <https://en.wikipedia.org/wiki/X>\n[From Wikipedia.]\n\n{self.texts[term]}"
+        return f'<untrusted-1a2b source="get_article">\nText from outside.\n{article}\n</untrusted-1a2b>', False
 
 
 def talk(*texts: str, system: str = "") -> list[tuple[list[dict[str, Any]], str]]:

@@ -30,9 +30,7 @@ __all__ = ("sms_command",)
     help="With --serve: the port; 0 finds one.",
 )
 @serving
-def sms_command(  # noqa: PLR0913 - click's options
-    number: str, serve: bool, public_url: str | None, host: str, port: int, **options: Any
-) -> int:
+def sms_command(number: str, serve: bool, public_url: str | None, host: str, port: int, **options: Any) -> int:
     """An assistant that texts. What its model writes reaches nobody; it speaks by sending an SMS, and by that alone.
 
     By itself the console is the phone: each line is a message, and what is sent to the phone is printed. STOP, START

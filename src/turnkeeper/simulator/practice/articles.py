@@ -26,6 +26,7 @@ WORD = re.compile(r"[^\W\d_][\w'-]*\.?|\S")
 LINKS = frozenset({"of", "de", "du", "di", "da", "van", "von", "der", "la", "le", "the"})
 """Words without a capital letter that a name may have inside."""
 ENDS = re.compile(r"(?<=[.!?])\s+(?=[^\sa-zа-я])|(?<=[。！？])")
+MARK = re.compile(r"</?[\w-]+(?: [^<>]*)?>")
 SOURCE = re.compile(r"(.+?) <https?://\S+>")
 
 
@@ -46,9 +47,9 @@ def read_out(book: Phrasebook, language: Language, message: Message, results: It
             reason = book.reason(language, result.text)
             lines.append(language.say("own_failed", tool=result.call.name, reason=reason))
             continue
-        source = SOURCE.match(result.text)
-        sentence = _best_sentence(result.text, said - set(tokens(subject)))
-        lines.append(f"{source[1]}: {sentence}" if source is not None else sentence)
+        title, text = _read(result.text)
+        sentence = _best_sentence(text, said - set(tokens(subject)))
+        lines.append(f"{title}: {sentence}" if title else sentence)
     return "\n".join(dict.fromkeys(lines))
 
 
@@ -87,6 +88,15 @@ def _without(asks: re.Pattern[str], message: Message) -> str:
     for hit in asks.finditer(message.folded):
         chars[hit.start() : hit.end()] = " " * (hit.end() - hit.start())
     return re.sub(r"\s+", " ", "".join(chars)).strip()
+
+
+def _read(text: str) -> tuple[str, str]:
+    """Title and body of an article; what stands around it (marks of whoever passed it on) is left out."""
+    lines = text.splitlines()
+    at = next((index for index, line in enumerate(lines) if SOURCE.fullmatch(line)), None)
+    found = SOURCE.fullmatch(lines[at]) if at is not None else None
+    body = lines[at + 1 :] if at is not None else lines
+    return (found[1] if found else ""), "\n".join(line for line in body if not MARK.fullmatch(line.strip()))
 
 
 def _best_sentence(text: str, wanted: set[str]) -> str:
