@@ -38,7 +38,12 @@ async def main() -> None:
         journal = f"sqlite:///{Path(folder) / 'sms.db'}"
         async with sms.open_bot(journal, carrier, directory=directory, model="claude-opus-4-8", client=api) as bot:
             got = []
-            for name, text in (("SM1", "Where is my order?"), ("SM1", "Where is my order?"), ("SM2", "STOP"), ("SM3", "?")):
+            for name, text in (
+                ("SM1", "Where is my order?"),
+                ("SM1", "Where is my order?"),
+                ("SM2", "STOP"),
+                ("SM3", "?"),
+            ):
                 got.append(await bot.receive(sms.Incoming(id=name, number=JENNY, text=text)))
                 await bot.quiet()
 

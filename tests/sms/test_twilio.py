@@ -55,7 +55,7 @@ async def test_what_was_surely_not_sent_is_said_so(
     twilio: TwilioAPI, faults: list[Any], error: int | None, slept: list[float], requests: int
 ) -> None:
     clock = FixedClock()
-    twilio.faults = [twilio.refusal(*one, "said") if isinstance(one, tuple) else one for one in faults]
+    twilio.faults = [twilio.refusal(one[0], one[1], "said") if isinstance(one, tuple) else one for one in faults]
     with pytest.raises(sms.NotSentError) as caught:
         await channel(twilio, sleep=clock.sleep).send(PHONE, "x")
     assert (caught.value.error, list(clock.slept), len(twilio.asked)) == (error, slept, requests)
