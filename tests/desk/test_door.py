@@ -313,7 +313,7 @@ def test_a_contact_is_changed_once_the_new_one_is_verified_and_both_are_told(
     visitor, elsewhere = proven(door, mail), proven(door, mail, "c-9")
     assert not door.change_waits(visitor, "c-1")
     with database.transaction(SYSTEM) as repository:
-        about = {"session_id": visitor.id, "conversation_id": "c-1", "phone": None}
+        about = {"conversation_id": "c-1", "phone": None}
         Changes(repository).ask("8259147", **about, email="New@Megan.example", proven_by="old_contact")  # type: ignore[arg-type]
     assert door.change_waits(visitor, "c-1")
     assert not door.change_waits(elsewhere, "c-9")

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from turnkeeper.desk.assistant import agent
+from turnkeeper.desk.assistant import CUSTOMER_LIMITS, agent, customer_agent
 from turnkeeper.desk.couriers import ConsoleCourier, Courier, Notice, SMSCourier, SMTPCourier
 from turnkeeper.desk.database import DEFAULT_URL, Desk, open_database
 from turnkeeper.desk.domain import Refusal
 from turnkeeper.desk.door import CodeSent, Confirmation, Door
 from turnkeeper.desk.errors import DeskDatabaseError, DeskVersionError
-from turnkeeper.desk.prompt import PROMPT
+from turnkeeper.desk.prompt import CUSTOMER_PROMPT, PROMPT
 from turnkeeper.desk.reply import ReplyFilter, extract_reply
+from turnkeeper.desk.rules import RULES, quoted
+from turnkeeper.desk.selfservice import customer_tools
 from turnkeeper.desk.tokens import TokenRules
 from turnkeeper.desk.toolset import tools
 
 __all__ = (
+    "CUSTOMER_LIMITS",
+    "CUSTOMER_PROMPT",
     "DEFAULT_URL",
     "PROMPT",
+    "RULES",
     "CodeSent",
     "Confirmation",
     "ConsoleCourier",
@@ -31,7 +36,10 @@ __all__ = (
     "SMTPCourier",
     "TokenRules",
     "agent",
+    "customer_agent",
+    "customer_tools",
     "extract_reply",
     "open_database",
+    "quoted",
     "tools",
 )

@@ -40,7 +40,6 @@ class Change:
 
     id: str
     customer_id: str
-    session_id: str
     field: Field
     old_value: str
     new_value: str
@@ -58,7 +57,6 @@ class Changes:
         self,
         customer_id: str,
         *,
-        session_id: str,
         conversation_id: str,
         email: str | None,
         phone: str | None,
@@ -84,7 +82,6 @@ class Changes:
         change = Change(
             id=secrets.token_hex(12),
             customer_id=customer_id,
-            session_id=session_id,
             field=field,
             old_value=old,
             new_value=new,
@@ -93,7 +90,6 @@ class Changes:
             sa.insert(table).values(
                 id=change.id,
                 customer_id=customer_id,
-                session_id=session_id,
                 conversation_id=conversation_id,
                 field=field,
                 new_value=new,
@@ -150,7 +146,6 @@ class Changes:
         return Change(
             id=row.id,
             customer_id=row.customer_id,
-            session_id=row.session_id,
             field=row.field,
             old_value=str(getattr(customer, row.field)),
             new_value=row.new_value,

@@ -162,7 +162,6 @@ changes = sa.Table(
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("customer_id", sa.Text, sa.ForeignKey("desk_customers.id"), nullable=False, index=True),
-    sa.Column("session_id", sa.Text, nullable=False),
     sa.Column("conversation_id", sa.Text, nullable=False),
     sa.Column("field", sa.Text, nullable=False),
     sa.Column("new_value", sa.Text, nullable=False),

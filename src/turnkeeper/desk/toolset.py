@@ -4,12 +4,15 @@ Who asks comes from the call's context, which the application bound; the model h
 (no such order, too late to cancel) goes to the model as a `ToolError`, in the repository's words; anything else is an
 exception, and the model learns nothing of it.
 
+What customers wrote (notes, addresses, names that are more than a name) is marked as text from outside.
+
 Lookups use the desk's own connections. Changes are part of the transaction in which the journal records the call, with
 their line in the audit, so they happen once whatever stops the program; a refusal keeps its line in the same way.
 """
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, TypeAlias, TypeVar
@@ -89,7 +92,7 @@ class _Counter:
                 separators doesn't matter.
         """
         customer = self._ask("get_user", ctx, lambda desk: desk.get_user(key, value))
-        return _customer(customer)
+        return _customer(ctx, customer)
 
     def get_order_by_id(self, ctx: tk.ToolContext, order_id: str) -> Answer:
         """Look up one order by its number.
@@ -101,7 +104,7 @@ class _Counter:
             order_id: The order's number, for example "24601".
         """
         order = self._ask("get_order_by_id", ctx, lambda desk: desk.get_order_by_id(order_id))
-        return _order(order)
+        return _order(ctx, order)
 
     def get_customer_orders(self, ctx: tk.ToolContext, customer_id: str) -> Answer:
         """List all orders of one customer, by the customer's id.
@@ -113,7 +116,7 @@ class _Counter:
             customer_id: The id of the customer's account.
         """
         orders = self._ask("get_customer_orders", ctx, lambda desk: desk.get_customer_orders(customer_id))
-        return {"orders": [_order(order) for order in orders]}
+        return {"orders": [_order(ctx, order) for order in orders]}
 
     def get_user_info(self, ctx: tk.ToolContext, key: ContactKind, value: str) -> Answer:
         """Find one customer's account by e-mail address, phone number or username, together with all their orders.
@@ -125,7 +128,7 @@ class _Counter:
             value: The customer's e-mail address, phone number or username.
         """
         customer, orders = self._ask("get_user_info", ctx, lambda desk: desk.get_user_info(key, value))
-        return {"customer": _customer(customer), "orders": [_order(order) for order in orders]}
+        return {"customer": _customer(ctx, customer), "orders": [_order(ctx, order) for order in orders]}
 
     def cancel_order(self, ctx: tk.ToolContext, order_id: str) -> Answer:
         """Cancel one order. Only an order whose status is Processing can be cancelled; it can't be undone.
@@ -137,7 +140,7 @@ class _Counter:
             order_id: The order's number, for example "13579".
         """
         order = self._ask("cancel_order", ctx, lambda desk: desk.cancel_order(order_id))
-        return {"cancelled": True, "order": _order(order)}
+        return {"cancelled": True, "order": _order(ctx, order)}
 
     def update_contact(
         self, ctx: tk.ToolContext, customer_id: str, email: str | None = None, phone: str | None = None
@@ -157,7 +160,7 @@ class _Counter:
             "update_contact", ctx, lambda desk: desk.update_contact(customer_id, email=email, phone=phone)
         )
         changed = {field: {"old": old, "new": new} for field, (old, new) in change.changed.items()}
-        answer: Answer = {"changed": changed, "customer": _customer(change.customer)}
+        answer: Answer = {"changed": changed, "customer": _customer(ctx, change.customer)}
         if not changed:
             answer["note"] = "That is what the account has already; nothing was changed."
         return answer
@@ -188,18 +191,19 @@ class _Counter:
         return answer
 
 
-def _customer(customer: Customer) -> Answer:
-    return {
+def _customer(ctx: tk.ToolContext, customer: Customer) -> Answer:
+    answer = {
         "id": customer.id,
-        "name": customer.name,
+        "name": customer.name if _is_plain_name(customer.name) else ctx.untrusted(customer.name),
         "email": customer.email,
         "phone": customer.phone,
         "username": customer.username,
     }
+    return answer | ({"address": ctx.untrusted(customer.address)} if customer.address else {})
 
 
-def _order(order: Order) -> Answer:
-    return {
+def _order(ctx: tk.ToolContext, order: Order) -> Answer:
+    answer = {
         "id": order.id,
         "customer_id": order.customer_id,
         "product": order.product,
@@ -208,3 +212,11 @@ def _order(order: Order) -> Answer:
         "total": str(order.total),
         "status": order.status.value,
     }
+    return answer | ({"note": ctx.untrusted(order.note)} if order.note else {})
+
+
+def _is_plain_name(name: str) -> bool:
+    """Whether a customer's name is no more than a name: few words, of letters. Staff see many, and read along."""
+    words = name.split()
+    plain = all(unicodedata.category(one)[0] in "LM" or one in " .'’-" for one in name)
+    return plain and len(words) <= 4 and len(name) <= 60

@@ -60,7 +60,6 @@ def upgrade() -> None:
         "desk_contact_changes",
         sa.Column("id", sa.Text, nullable=False),
         sa.Column("customer_id", sa.Text, nullable=False),
-        sa.Column("session_id", sa.Text, nullable=False),
         sa.Column("conversation_id", sa.Text, nullable=False),
         sa.Column("field", sa.Text, nullable=False),
         sa.Column("new_value", sa.Text, nullable=False),

@@ -1,0 +1,81 @@
+"""Which of a customer's calls a person decides on: the customer, with a code, or a member of staff.
+
+The rules read the same rows, found by the same ids, as the tools that they are about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import sqlalchemy as sa
+
+import turnkeeper as tk
+from turnkeeper.desk import schema
+from turnkeeper.desk.changing import Changes
+from turnkeeper.desk.database import Desk
+from turnkeeper.desk.domain import refusal_to_cancel
+from turnkeeper.desk.repository import Repository
+
+__all__ = ("TOGETHER", "CustomerPolicy")
+
+TOGETHER = timedelta(hours=24)
+"""Cancellations within this time count together: an amount is not made smaller by asking for it in pieces."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CustomerPolicy:
+    """The rules, as the tools' `approval=`. An order that isn't there, or isn't theirs, waits for nobody."""
+
+    database: Desk
+    above: Decimal
+
+    def cancellation(self, arguments: Mapping[str, Any], principal: tk.Principal | None, conversation_id: str) -> str:
+        """For cancelling: staff decide on what is expensive, alone or together, and while the account is on hold."""
+        del conversation_id
+        if principal is None:
+            return ""
+        with self.database.reading() as repository:
+            order = repository.order(arguments["order_id"])
+            if order is None or order.customer_id != principal.id or refusal_to_cancel(order):
+                return ""
+            about = f"order {order.id}, {order.quantity} x {order.product}, {order.total} in total, {order.status}"
+            if Changes(repository).is_on_hold(principal.id):
+                return f"a contact of the account was changed less than 72 hours ago: {about}"
+            before = _cancelled_lately(repository, principal.id)
+        if order.total > self.above:
+            return f"total above {self.above}: {about}"
+        if before + order.total > self.above:
+            return f"together with {before} cancelled within 24 hours above {self.above}: {about}"
+        return ""
+
+    def contact_change(self, arguments: Mapping[str, Any], principal: tk.Principal | None, conversation_id: str) -> str:
+        """For a new contact: the customer confirms it with a code to the old one; staff decide where that is lost."""
+        del conversation_id
+        if arguments.get("old_contact_lost"):
+            return "change of a contact, and the old one is said to be lost: check who they are by other means"
+        if principal is not None:
+            with self.database.reading() as repository:
+                if Changes(repository).is_on_hold(principal.id):
+                    return "a contact of the account was changed less than 72 hours ago"
+        return tk.OwnConfirmation("change of a contact", level="step_up")
+
+
+def _cancelled_lately(repository: Repository, customer_id: str) -> Decimal:
+    """What the customer has cancelled within the last day, together."""
+    audit, orders = schema.audit, schema.orders
+    query = (
+        sa.select(sa.func.coalesce(sa.func.sum(orders.c.price_cents * orders.c.quantity), 0))
+        .select_from(orders.join(audit, audit.c.subject == sa.literal("order:") + orders.c.id))
+        .where(
+            orders.c.customer_id == customer_id,
+            audit.c.action == "cancel_order",
+            audit.c.outcome == "cancelled",
+            audit.c.principal_kind == "customer",
+            audit.c.at > repository.now - TOGETHER,
+        )
+    )
+    return Decimal(int(repository.connection.execute(query).scalar_one())).scaleb(-2)
