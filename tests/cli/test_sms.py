@@ -13,11 +13,9 @@ from tests.cli.conftest import Open, Run, Serve, Start
 from turnkeeper.testing import TwilioAPI, call, reply
 from turnkeeper.testing.services import Answer, Asked
 
-MODEL = ("-m", "claude-opus-4-8")
-
 
 def test_without_a_key_the_console_is_a_phone_that_is_answered(run: Run) -> None:
-    done = run("sms", *MODEL, input="Hello!\nWhere are my orders?\n\n")
+    done = run("sms", input="Hello!\nWhere are my orders?\n\n")
     assert done.exit_code == 0, done.stderr
     assert done.stdout.startswith("Hello!")
     assert "practice model" in done.stdout
@@ -26,14 +24,14 @@ def test_without_a_key_the_console_is_a_phone_that_is_answered(run: Run) -> None
 
 
 def test_stop_and_start_are_kept_from_one_run_to_the_next(run: Run) -> None:
-    stopped = run("sms", *MODEL, input="STOP\nHello!\n")
+    stopped = run("sms", input="STOP\nHello!\n")
     assert stopped.stdout == "You get no more messages from us. Write START to get them again.\n"
     assert "opted out" in stopped.stderr
-    still = run("sms", *MODEL, input="Hello!\n")
+    still = run("sms", input="Hello!\n")
     assert (still.exit_code, still.stdout) == (0, "")
-    other = run("sms", *MODEL, "--number", "+4915112345678", input="Спасибо!\n")
+    other = run("sms", "--number", "+4915112345678", input="Спасибо!\n")
     assert "Пожалуйста" in other.stdout
-    again = run("sms", *MODEL, input="yes\nHello!\n")
+    again = run("sms", input="yes\nHello!\n")
     assert again.stdout.startswith("You get messages from us again.")
     assert "Hello!" in again.stdout
 
@@ -44,13 +42,13 @@ def test_what_the_model_only_writes_is_printed_nowhere(run: Run, serve: Serve) -
         "The pin is 4711.",
         practice=False,
     )
-    done = run("sms", *MODEL, "--base-url", url, input="Hello\n")
+    done = run("sms", "--base-url", url, input="Hello\n")
     assert (done.exit_code, done.stdout) == (0, "Hi there\n")
     assert "4711" not in done.stderr
 
 
 def test_at_a_terminal_it_says_who_is_the_phone(screen: Open) -> None:
-    phone = screen("sms", *MODEL)
+    phone = screen("sms")
     assert "you are +15550100" in phone.prompt()
     assert "You're welcome!" in phone.say("Thanks")
     phone.type("\x04")
@@ -80,7 +78,7 @@ def test_what_can_not_work_is_refused(
         env = {**env, "TWILIO_ACCOUNT_SID": "AC" + "0" * 32, "TWILIO_AUTH_TOKEN": "s3cret-token"}
     for name, value in env.items():
         monkeypatch.setenv(name, value)
-    done = run("sms", *MODEL, *arguments, input="Hi\n")
+    done = run("sms", *arguments, input="Hi\n")
     assert (done.exit_code, done.stdout) == (2, "")
     assert said in done.stderr
     assert "s3cret" not in done.stderr
@@ -106,7 +104,7 @@ def test_as_a_server_it_takes_a_signed_message_and_answers_by_the_api(start: Sta
     with twilio.listen() as api:
         secrets = {"TWILIO_ACCOUNT_SID": twilio.account_sid, "TWILIO_AUTH_TOKEN": twilio.auth_token}
         sender = {"TWILIO_FROM": "+15005550006", "TWILIO_BASE_URL": api}
-        server = start("sms", *MODEL, "--serve", "--public-url", public, "--port", "0", **secrets, **sender)
+        server = start("sms", "--serve", "--public-url", public, "--port", "0", **secrets, **sender)
         line = server.stdout.readline().decode()
         assert line.startswith("listening on http://127.0.0.1:"), server.ended()
         form = twilio.form("+4915112345678", "Thanks")

@@ -74,14 +74,23 @@ async def test_plain_text_reaches_nobody_and_is_asked_for_again_through_the_tool
         stage.api.assert_all_accepted()
 
 
+@pytest.mark.parametrize("model", ["claude-opus-5-5", "claude-fable-5-1", "claude-sonnet-4-6"])
+async def test_it_speaks_through_the_tool_on_every_model(open_stage: Open, model: str) -> None:
+    look_up = reply(call("get_customer_info", {}))
+    replies = ("Hi!", look_up, "You are Jenny.", "I said it.", sends("You are Jenny."), "OK")
+    async with open_stage(*replies, directory=lambda number: {"name": "Jenny"}, model=model) as stage:
+        await stage.text("Who am I?")
+        assert stage.sent == ["You are Jenny."]
+        assert stage.api.unused_replies == 0
+        stage.api.assert_all_accepted()
+
+
 async def test_an_endpoint_that_ignores_the_choice_still_leaves_nobody_without_an_answer(open_stage: Open) -> None:
-    async with open_stage(
-        "Just text.", "Just text again.", "more", "more", said=sms.Said(sorry="Later, please.")
-    ) as stage:
+    async with open_stage(*["Just text."] * 6, said=sms.Said(sorry="Later, please.")) as stage:
         await stage.text("Hello")
-        assert stage.sent == ["Later, please."]
-        assert await stage.text("Hello?", id="SM" + "9" * 32) in ("queued",)
-        assert stage.sent == ["Later, please."] * 2
+        assert (stage.sent, stage.api.unused_replies) == (["Later, please."], 3)  # asked three times
+        await stage.text("Hello?")
+        assert (stage.sent, stage.api.unused_replies) == (["Later, please."] * 2, 0)
 
 
 async def test_a_failing_model_ends_in_an_apology_once(open_stage: Open) -> None:
