@@ -41,14 +41,12 @@ def rows() -> list[Row]:
             continue
         assert len(cells) == 4, line
         functions, places, fault, tests = cells
-        found.append(
-            Row(
-                *(re.findall(r"`([^`]+)`", cell) for cell in (functions, places)),
-                fault,
-                re.findall(r"`([^`]+)`", tests),
-            )
-        )
+        found.append(Row(quoted(functions), quoted(places), fault, quoted(tests)))
     return found
+
+
+def quoted(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
 
 
 ROWS = rows()
