@@ -158,7 +158,7 @@ async def test_no_request_has_more_than_four_marks_and_the_callers_stay(system: 
 
 async def test_a_callers_marks_in_every_message_do_not_pile_up() -> None:
     api = MessagesAPI(script(*["ok"] * 7))
-    async with agent_over(api, system=SYSTEM).open() as keeper:
+    async with agent_over(api, system=SYSTEM, accept=["cache_control"]).open() as keeper:
         conversation = await keeper.conversation("c")
         for number in range(7):
             await conversation.send([{"type": "text", "text": f"Part {number} " * 600, "cache_control": HOUR}])
@@ -285,6 +285,6 @@ async def test_an_empty_last_block_is_passed_over() -> None:
         "role": "user",
         "content": [{"type": "text", "text": "Long. " * 2000}, {"type": "container_upload", "file_id": "f"}],
     }
-    await agent_over(api, tools=[look]).answer([message])
+    await agent_over(api, tools=[look], accept=["files"]).answer([message])
     blocks = sent(api, 0)["messages"][0]["content"]
     assert [len(marks_of(block)) for block in blocks] == [1, 0]

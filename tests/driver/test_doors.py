@@ -65,7 +65,7 @@ def test_the_lessons_function_runs_calls_that_were_left_open() -> None:
         {"role": "assistant", "content": [call("get_current_datetime", id="toolu_1")]},
     ]
     api = MessagesAPI(script("Noon."))
-    messages = tk.run_conversation(given, tools=[get_current_datetime], client=api, **OPTIONS)
+    messages = tk.run_conversation(given, tools=[get_current_datetime], client=api, accept=["calls"], **OPTIONS)
     assert messages[:2] == given
     assert messages[2]["content"][0]["tool_use_id"] == "toolu_1"
     assert messages[3]["content"] == [text("Noon.")]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from turnkeeper.core.accepting import check_accepted, check_calls_accepted, check_system_accepted
 from turnkeeper.errors import HistoryError
 from turnkeeper.types import Block, Message
 from turnkeeper.wire.blocks import CLIENT_CALL, is_blank_text, is_server_call, server_result_for
@@ -33,11 +34,11 @@ _LONGEST_INTEGER = 14_000
 """Bits; Python refuses to write integers of more than 4,300 digits."""
 
 
-def check_user_content(content: object, *, path: str = "message") -> str | list[Block]:
+def check_user_content(content: object, *, path: str = "message", accept: Collection[str] = ()) -> str | list[Block]:
     """A user's message as it can be sent: non-blank text, or a list of blocks with something in it, as plain JSON.
 
-    Blocks are those of `USER_BLOCKS`: a user can't bring the result of a call, or words of the assistant. HistoryError
-    says what is wrong, and where.
+    Blocks are those of `USER_BLOCKS`: a user can't bring the result of a call, or words of the assistant. What they may
+    do beyond saying something is `accept`ed (see `accepting`). HistoryError says what is wrong, and where.
     """
     plain = _checked(_plain(content, f"{path}.content"), path)
     for index, block in enumerate(plain if isinstance(plain, list) else ()):
@@ -46,6 +47,7 @@ def check_user_content(content: object, *, path: str = "message") -> str | list[
                 f"a user's message can't hold a block of type {block['type']!r}; it holds {', '.join(USER_BLOCKS)}",
                 path=f"{path}.content.{index}",
             )
+    check_accepted(plain if isinstance(plain, list) else (), f"{path}.content", accept)
     return plain
 
 
@@ -166,11 +168,12 @@ def open_call_ids(message: Mapping[str, Any]) -> list[str]:
     return [block.get("id", "") for block in blocks if block.get("type") == CLIENT_CALL]
 
 
-def check_messages(messages: Sequence[Any]) -> list[Message]:
+def check_messages(messages: Sequence[Any], *, accept: Collection[str] = ()) -> list[Message]:
     """A message list as it can be sent: a copy as plain JSON, SDK objects in the content as dicts.
 
     HistoryError names the place of what is wrong, and the repair. The last message may hold unanswered calls (they
-    will be run). Pairing rules: platform docs, agents-and-tools/tool-use/handle-tool-calls.
+    will be run), and others more than words and data, where that is `accept`ed. Pairing rules: platform docs,
+    agents-and-tools/tool-use/handle-tool-calls.
     """
     if not messages:
         raise HistoryError("the list is empty; start it with a user's message")
@@ -189,10 +192,14 @@ def check_messages(messages: Sequence[Any]) -> list[Message]:
             raise HistoryError(f"the role must be user, assistant or system, not {role!r}", path=path)
         if index == 0 and role != "user":
             raise HistoryError("the first message must be the user's", path=path)
-        _checked(message.get("content"), path)
+        content = _checked(message.get("content"), path)
         _check_results(message, waiting, path)
         waiting = _check_calls(message, seen, path)
+        check_system_accepted(given, path, accept)
+        if role != "assistant":
+            check_accepted(content if isinstance(content, list) else (), f"{path}.content", accept)
         found.append(message)
+    check_calls_accepted(messages[-1]["content"], f"messages.{len(found) - 1}.content", accept)
     return found
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any
 
+from turnkeeper.core.accepting import given_out
 from turnkeeper.core.caching import (
     Lifetime,
     Marks,
@@ -240,9 +241,7 @@ class History:
 
     def messages(self) -> list[Message]:
         """The message list as plain dicts in the API's own format, made anew on each call."""
-        found = decode("[" + self.messages_json().decode() + "]")
-        assert isinstance(found, list)
-        return found
+        return given_out(self.messages_json())
 
     def __len__(self) -> int:
         return len(self._closed) + (self._role is not None)

@@ -7,7 +7,7 @@ import math
 import random
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
@@ -16,6 +16,7 @@ from typing import Any
 import anyio
 
 from turnkeeper.client.api import APIClient
+from turnkeeper.core.accepting import accepted
 from turnkeeper.core.retries import RetryPolicy
 from turnkeeper.core.tool_choice import check_tool_choice, parse_tool_choice, route_for
 from turnkeeper.driver import portal
@@ -61,6 +62,10 @@ class Agent:
         base_url, api_key: For a client of the agent's own, where `client` is not given.
         cache: Whether prompts are cached: True (as long as the conversation's pace asks), "5m", "1h", or False; else
             the setting `cache`, else True for models of the catalogue and False for others.
+        accept: What messages may do beyond saying something, where they are the program's own and not a client's: a
+            list of "urls" (the API fetches images and documents), "files" (of the account's store, by id) and
+            "cache_control"; in message lists also "system" (messages in the system's role) and "calls" (without
+            results, at the end: they are run).
         disable_parallel_tool_use: At most one call in a reply.
         most_calls_at_once: How many calls of one reply run at the same time; None for all, 1 for one by one.
         approval_seconds: How long a person has to decide on a call; after that it counts as denied.
@@ -97,6 +102,7 @@ class Agent:
         base_url: str | None = None,
         api_key: str | None = None,
         cache: bool | str | None = None,
+        accept: Collection[str] = (),
         disable_parallel_tool_use: bool = False,
         most_calls_at_once: int | None = None,
         approval_seconds: float = 24 * 3600,
@@ -128,6 +134,7 @@ class Agent:
         self.may_decide = may_decide
         self.identity = identity
         self.now = clock
+        self.accept = accepted(accept)
         if most_calls_at_once is not None and most_calls_at_once < 1:
             raise ConfigurationError(f"most_calls_at_once must be 1 or more, not {most_calls_at_once}")
         if not 0 < lease_seconds < math.inf:
@@ -178,6 +185,7 @@ class Agent:
             clock=clock,
             chance=chance,
             sleep=sleep,
+            accept=self.accept,
             agent=name,
             observer=observer,
         )

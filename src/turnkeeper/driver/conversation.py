@@ -163,7 +163,7 @@ class Conversation:
         """
         if when_busy not in ("refuse", "wait", "interrupt"):
             raise InputError(f"when_busy is 'refuse', 'wait' or 'interrupt', not {when_busy!r}")
-        body = check_user_content(content)
+        body = check_user_content(content, accept=self._plan.accept)
 
         def opening() -> Sequence[Event] | None:
             state = self._recorder.state
@@ -249,7 +249,7 @@ class Conversation:
         The last message may be the user's, or the assistant's with calls that have no results yet: they are run.
         HistoryError says what the API would refuse.
         """
-        given = check_messages(messages)
+        given = check_messages(messages, accept=self._plan.accept)
         check_ending(given, prefill=self._plan.model.prefill, model=self._plan.model.id)
         calls = open_call_ids(given[-1])
 

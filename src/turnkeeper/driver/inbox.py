@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -65,9 +65,10 @@ async def post(
     key: str,
     principal: Principal | None,
     now: float,
+    accept: Collection[str] = (),
 ) -> Literal["queued", "duplicate"]:
     """See `Keeper.post`."""
-    body = check_user_content(content)
+    body = check_user_content(content, accept=accept)
     name = checked_name(conversation_id)
     added = await journal.enqueue(name, encode(body), key=key, principal=principal, now=now)
     return "queued" if added else "duplicate"

@@ -84,7 +84,8 @@ class Keeper:
         UnknownConversationError if the conversation is another principal's.
         """
         now = self.agent.now()
-        return await post(self.journal, conversation_id, content, key=key, principal=principal, now=now)
+        accept = self.agent.accept
+        return await post(self.journal, conversation_id, content, key=key, principal=principal, now=now, accept=accept)
 
     async def work_off(
         self,

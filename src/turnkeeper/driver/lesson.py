@@ -22,15 +22,18 @@ def run_conversation(messages: Sequence[Message], tools: Sequence[Any] = (), **o
     by the new ones. `options` are those of `Agent` (`system`, `model`, `tool_choice`, `limits`, `client`, …). Content
     may hold the SDK's own objects, as in `{"role": "assistant", "content": response.content}`.
 
-    The list may end in the user's message, in an assistant message whose calls have no results yet, or in one that was
-    paused (`pause_turn`); in the assistant's words only for a model that takes a prefill.
+    The list may end in the user's message, or in an assistant message that was paused (`pause_turn`); in the
+    assistant's words only for a model that takes a prefill. The list may be a client's, so what does more than say
+    something needs `accept`: see `Agent`. It may end in calls without results, which are run, if they are the SDK's own
+    objects, or with `accept=["calls"]`.
 
     The list is sound whatever happens: a turn that ends other than completed (refused, truncated, a limit) is logged
     as a warning on the logger `turnkeeper`. Use `Agent.answer_sync` where the status matters. Raises APIError when the
     API fails for good, HistoryError for a list that it would refuse.
     """
-    plain = check_messages(messages)
-    reply = Agent(tools=tools, **options).answer_sync(plain)
+    agent = Agent(tools=tools, **options)
+    plain = check_messages(messages, accept=agent.accept)
+    reply = agent.answer_sync(messages)
     if reply.status is not TurnStatus.COMPLETED:
         _log.warning("the turn ended %s (%s)", reply.status, reply.reason or "no reason given")
     return _with_originals(messages, plain, reply.messages)

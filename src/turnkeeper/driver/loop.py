@@ -72,6 +72,7 @@ class Plan:
     clock: Callable[[], float]
     chance: Callable[[], float]
     sleep: Callable[[float], Any]
+    accept: frozenset[str] = frozenset()
     agent: str = ""
     observer: Observer | None = None
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from turnkeeper.core.accepting import given_out
 from turnkeeper.types import Message, TurnStatus, Usage
-from turnkeeper.wire.json import decode
 
 __all__ = ("CallRecord", "Reply")
 
@@ -49,9 +49,7 @@ class Reply:
     @property
     def messages(self) -> list[Message]:
         """The conversation so far, plain dicts in the API's own format, made anew on each access."""
-        found = decode("[" + self._encoded.decode() + "]")
-        assert isinstance(found, list)
-        return found
+        return given_out(self._encoded)
 
     def __str__(self) -> str:
         return self.text

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Literal, TypeVar
 
 from anyio import CancelScope, CapacityLimiter, to_thread
 
+from turnkeeper.core.accepting import accepted
 from turnkeeper.driver.inbox import post
 from turnkeeper.journal import Journal, open_journal
 from turnkeeper.types import Principal
@@ -30,8 +31,11 @@ class Dispatcher:
     be out of reach for a moment) the workers find the conversation themselves when they next look around.
     """
 
-    def __init__(self, journal: Journal, queue: Queue, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, journal: Journal, queue: Queue, clock: Callable[[], float] = time.time, accept: Collection[str] = ()
+    ) -> None:
         self.journal = journal
+        self.accept = accepted(accept)
         self._queue = queue
         self._clock = clock
         self._threads = CapacityLimiter(4)
@@ -45,7 +49,8 @@ class Dispatcher:
         principal: Principal | None = None,
     ) -> Literal["queued", "duplicate"]:
         """Keep a message until its turn, have a worker run it, and come back at once; see `Keeper.post`."""
-        found = await post(self.journal, conversation_id, content, key=key, principal=principal, now=self._clock())
+        now, accept = self._clock(), self.accept
+        found = await post(self.journal, conversation_id, content, key=key, principal=principal, now=now, accept=accept)
         if found == "queued":
             await self.wake(conversation_id)
         return found
@@ -89,8 +94,12 @@ class Dispatcher:
 
 
 @asynccontextmanager
-async def open_dispatcher(journal_url: str, *, clock: Callable[[], float] = time.time) -> AsyncIterator[Dispatcher]:
+async def open_dispatcher(
+    journal_url: str, *, clock: Callable[[], float] = time.time, accept: Collection[str] = ()
+) -> AsyncIterator[Dispatcher]:
     """A dispatcher for the journal at that URL, and DBOS's tables beside it, made where they are missing.
+
+    `accept` is what messages may do beyond saying something, as for `Agent`.
 
     ConfigurationError if the extra `workers` isn't installed or the URL isn't PostgreSQL's; JournalError as for
     `open_journal`.
@@ -98,7 +107,7 @@ async def open_dispatcher(journal_url: str, *, clock: Callable[[], float] = time
     url = database_url(journal_url)
     journal = await open_journal(url)
     try:
-        async with dispatching(journal, url, clock=clock) as dispatcher:
+        async with dispatching(journal, url, clock=clock, accept=accept) as dispatcher:
             yield dispatcher
     finally:
         await journal.aclose()
@@ -106,12 +115,12 @@ async def open_dispatcher(journal_url: str, *, clock: Callable[[], float] = time
 
 @asynccontextmanager
 async def dispatching(
-    journal: Journal, url: str, *, clock: Callable[[], float] = time.time
+    journal: Journal, url: str, *, clock: Callable[[], float] = time.time, accept: Collection[str] = ()
 ) -> AsyncIterator[Dispatcher]:
     """The same over a journal that is open already."""
     queue = await to_thread.run_sync(Queue, url)
     try:
-        yield Dispatcher(journal, queue, clock)
+        yield Dispatcher(journal, queue, clock, accept)
     finally:
         with CancelScope(shield=True):
             await to_thread.run_sync(queue.close)
