@@ -30,6 +30,7 @@ COMMANDS: dict[str, str] = {
     "doctor": "checking",
     "models": "checking",
     "simulate": "simulating",
+    "mcp": "exposing",
     "worker": "working",
 }
 """Command -> the module of `turnkeeper.cli.commands` that has it."""

@@ -1,4 +1,4 @@
-"""MCP: servers' tools for an agent (`connect`), and an agent's tools as a server. Needs the extra `mcp`.
+"""MCP: servers' tools for an agent (`connect`), tools as a server (`serve_stdio`, `http_app`); in the extra `mcp`.
 
 The names below load the `mcp` library when they are first used.
 """
@@ -15,14 +15,28 @@ if TYPE_CHECKING:
     from turnkeeper.mcp.configuration import ServerEntry
     from turnkeeper.mcp.pins import Pins
     from turnkeeper.mcp.servers import MCPTools, connect
+    from turnkeeper.mcp.serving import Authorization, http_app, serve_stdio
 
-__all__ = ("MCPServerError", "MCPTools", "Pins", "PinsDamagedError", "ServerEntry", "connect")
+__all__ = (
+    "Authorization",
+    "MCPServerError",
+    "MCPTools",
+    "Pins",
+    "PinsDamagedError",
+    "ServerEntry",
+    "connect",
+    "http_app",
+    "serve_stdio",
+)
 
 _HOMES = {
+    "Authorization": "turnkeeper.mcp.serving",
     "MCPTools": "turnkeeper.mcp.servers",
     "Pins": "turnkeeper.mcp.pins",
     "ServerEntry": "turnkeeper.mcp.configuration",
     "connect": "turnkeeper.mcp.servers",
+    "http_app": "turnkeeper.mcp.serving",
+    "serve_stdio": "turnkeeper.mcp.serving",
 }
 
 

@@ -42,6 +42,7 @@ class ServerEntry:
     `allow` names the tools on offer (None: all), `deny` those that are not; `effects` says per tool what happens if it
     runs twice (`read`, `idempotent`, else `once`), `approval` which tools need a person (`always`). The names in these
     are the server's own. `timeout` and `start_timeout` are seconds. A server that is not `required` may be absent.
+    What a server answers is text from outside, unless it is `trusted` (None: one in this process is).
     """
 
     name: str
@@ -59,6 +60,12 @@ class ServerEntry:
     timeout: float | None = CALL_SECONDS
     start_timeout: float = START_SECONDS
     required: bool = True
+    trusted: bool | None = None
+
+    @property
+    def is_trusted(self) -> bool:
+        """Its results are taken for the application's own words."""
+        return self.server is not None if self.trusted is None else self.trusted
 
     @property
     def place(self) -> str:
@@ -151,7 +158,7 @@ def _own(given: Any, at: str) -> dict[str, Any]:
     """The member `turnkeeper` of an entry, checked."""
     if not isinstance(given, Mapping):
         raise ConfigurationError(f"{at} is an object")
-    known = {"allow", "deny", "effects", "approval", "timeout", "start_timeout", "required"}
+    known = {"allow", "deny", "effects", "approval", "timeout", "start_timeout", "required", "trusted"}
     if unknown := sorted(set(given) - known):
         raise ConfigurationError(f"{at}: unknown member {unknown[0]!r}; known are {', '.join(sorted(known))}")
     effects, approval = _strings(given, "effects", at), _strings(given, "approval", at)
@@ -166,10 +173,10 @@ def _own(given: Any, at: str) -> dict[str, Any]:
     for name in ("timeout", "start_timeout"):
         if name in given:
             found[name] = _seconds(given[name], name, at)
-    if "required" in given:
-        if not isinstance(given["required"], bool):
-            raise ConfigurationError(f"{at}: required is true or false")
-        found["required"] = given["required"]
+    for name in {"required", "trusted"} & set(given):
+        if not isinstance(given[name], bool):
+            raise ConfigurationError(f"{at}: {name} is true or false")
+        found[name] = given[name]
     return found
 
 

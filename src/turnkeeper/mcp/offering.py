@@ -74,7 +74,12 @@ def offered(
                 repeatable=repeatable,
             )
         except (LostError, NotSentError, MCPError, ValidationError, RuntimeError) as error:
-            raise ToolError(_told(error, entry, effect)) from error
+            told = _told(error, entry, effect)
+            if isinstance(error, MCPError) and not entry.is_trusted:
+                told = ctx.untrusted(told)
+            raise ToolError(told) from error
+        if not entry.is_trusted:
+            ctx.untrusted("")
         return content_of(result)
 
     return Tool.from_schema(

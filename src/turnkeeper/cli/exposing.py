@@ -1,0 +1,206 @@
+"""The work of `mcp`: tools for MCP clients, and definitions of servers' tools accepted."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import json
+import signal
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from types import FrameType
+from typing import Any
+
+import anyio
+import click
+import uvicorn
+
+from turnkeeper.cli.conversing import this_person
+from turnkeeper.cli.escapes import clean
+from turnkeeper.cli.exits import Exit
+from turnkeeper.cli.interrupts import in_loop
+from turnkeeper.cli.places import desk_url, journal_url
+from turnkeeper.cli.problems import CommandError, told
+from turnkeeper.cli.terminal import Terminal, prints_aside
+from turnkeeper.cli.toolbox import load_tools
+from turnkeeper.mcp import Authorization, Pins, http_app, serve_stdio
+from turnkeeper.mcp.servers import pins_beside
+from turnkeeper.mcp.serving import PATH, is_loopback
+from turnkeeper.types import Principal
+
+__all__ = ("accept", "expose")
+
+_BACKLOG = 512
+
+
+def expose(  # noqa: PLR0913 - the command's options
+    *,
+    tools: Sequence[str],
+    desk: bool,
+    role: str | None,
+    database: str | None,
+    journal: str | None,
+    four_eyes: bool,
+    approve_above: str | None,
+    http: bool,
+    host: str,
+    port: int,
+    issuer: str | None,
+    resource: str | None,
+    keys: str | None,
+    scope: Sequence[str],
+    staff_scope: str | None,
+    allow_host: Sequence[str],
+    allow_origin: Sequence[str],
+) -> int:
+    """Serve until the client leaves, or somebody stops it."""
+    authorization = _authorization(issuer, resource, keys, scope, staff_scope)
+    _check_door(http=http, host=host, role=role, authorized=authorization is not None)
+    if desk == bool(tools):
+        raise click.UsageError("give the tools to serve, -T MODULE, or --desk; one of the two")
+    if desk and role is None and staff_scope is None:
+        raise click.UsageError(
+            "the desk's tools are for staff: over stdio say --as staff, over HTTP which tokens are, with --staff-scope"
+        )
+    if desk and journal is not None:
+        raise click.UsageError("the desk keeps its calls in its own database; leave --journal out")
+    terminal = Terminal(color=False)
+    principal = Principal("staff", this_person()) if role == "staff" else None
+    with contextlib.ExitStack() as stack:
+        with prints_aside():  # what a module prints while it loads is no message
+            if desk:
+                offered, place = _desk(stack, database, four_eyes=four_eyes, approve_above=approve_above)
+            else:
+                offered, place = load_tools(tools), journal_url(journal)
+        stack.enter_context(told())
+        options: dict[str, Any] = {"journal": place, "name": "technova-desk" if desk else "turnkeeper"}
+
+        async def work() -> int:
+            if not http:
+                await serve_stdio(offered, principal=principal, **options)
+                return Exit.DONE
+            async with http_app(
+                offered, authorization=authorization, hosts=allow_host, origins=allow_origin, **options
+            ) as app:
+                await _listen(app, host, port, terminal)
+            return Exit.DONE
+
+        return in_loop(work)
+
+
+def _check_door(*, http: bool, host: str, role: str | None, authorized: bool) -> None:
+    if not http and authorized:
+        raise click.UsageError("tokens come over HTTP: give --http as well, or leave --issuer out")
+    if http and role is not None:
+        raise click.UsageError(
+            "--as is for stdio, where whoever starts the command is served; over HTTP the token says who it is:"
+            " --staff-scope names the scope that staff have"
+        )
+    if http and not authorized and not is_loopback(host):
+        raise click.UsageError(
+            f"--host {host} can be reached from other machines: say whose tokens are good with --issuer, --resource and"
+            " --keys, or listen on 127.0.0.1"
+        )
+
+
+def _authorization(
+    issuer: str | None, resource: str | None, keys: str | None, scope: Sequence[str], staff_scope: str | None
+) -> Authorization | None:
+    if issuer is None and resource is None and keys is None:
+        if scope or staff_scope is not None:
+            raise click.UsageError("--scope and --staff-scope are of tokens: give --issuer, --resource and --keys")
+        return None
+    if issuer is None or resource is None or keys is None:
+        raise click.UsageError("--issuer, --resource and --keys go together")
+    return Authorization(issuer=issuer, resource=resource, keys=keys, scopes=tuple(scope), staff_scope=staff_scope)
+
+
+def _desk(
+    stack: contextlib.ExitStack, database: str | None, *, four_eyes: bool, approve_above: str | None
+) -> tuple[Sequence[Any], str]:
+    from turnkeeper import desk as technova  # noqa: PLC0415 - the desk, only where it is served
+    from turnkeeper.desk.domain import money  # noqa: PLC0415
+
+    policy: dict[str, Any] = {"four_eyes": four_eyes or approve_above is not None}
+    if approve_above is not None:
+        try:
+            policy["approve_above"] = money(approve_above)
+        except ValueError as error:
+            raise click.UsageError(f"--approve-above: {error}") from None
+    url = desk_url(database)
+    if "://" not in url:
+        raise click.UsageError("--database is a URL: sqlite:///FILE or postgresql://USER@HOST/NAME")
+    records = stack.enter_context(technova.open_database(url))
+    return technova.tools(records, **policy), records.journal_url
+
+
+class _Server(uvicorn.Server):
+    """Says where it listens, and ends on signals without raising them again."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        before = {number: signal.signal(number, self._stop) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        del number, frame
+        self.force_exit = self.should_exit
+        self.should_exit = True
+
+
+async def _listen(app: Any, host: str, port: int, terminal: Terminal) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except (OSError, OverflowError) as error:
+        raise CommandError(f"can't listen on {host} port {port}: {error}") from error
+    with listener:
+        shown = f"[{host}]" if ":" in host else host
+        terminal.answer(f"listening on http://{shown}:{listener.getsockname()[1]}{PATH}\n")
+        server = _Server(
+            uvicorn.Config(
+                app,
+                lifespan="off",
+                ws="none",
+                log_config=None,
+                log_level="warning",
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                timeout_graceful_shutdown=3,
+            )
+        )
+        with anyio.CancelScope(shield=True):  # signals are the server's to handle
+            await server.serve(sockets=[listener])
+
+
+def accept(file: str, only: Sequence[str]) -> int:
+    """Take what waits in a file of pins, showing each change; --only narrows it."""
+    path = pins_beside(file)
+    pins = Pins(path)
+    waiting = {f"{server}/{tool}": (server, tool) for server, tool in pins.changed()}
+    unknown = [name for name in only if name not in waiting]
+    if unknown:
+        raise CommandError(f"{path}: no changed definition of {unknown[0]} waits to be accepted", exit_code=Exit.USAGE)
+    terminal = Terminal(color=False)
+    if not waiting:
+        terminal.note(f"turnkeeper: nothing waits in {path}")
+    for name, key in waiting.items():
+        if not only or name in only:
+            before, after = (
+                json.dumps(one, ensure_ascii=False, indent=2, sort_keys=True).splitlines()
+                for one in pins.changed()[key]
+            )
+            lines = difflib.unified_diff(before, after, "accepted before", "accepted now", lineterm="", n=1)
+            terminal.answer(clean("\n".join([f"{name}", *lines])) + "\n")
+            pins.accept(*key)
+    pins.save()
+    return Exit.DONE
+
+
+def _lines(definition: Mapping[str, Any]) -> list[str]:
+    return json.dumps(definition, ensure_ascii=False, indent=2, sort_keys=True).splitlines()
