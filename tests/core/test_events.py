@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnkeeper.core import events as ev
+from turnkeeper.core.payloads import from_payload
 from turnkeeper.errors import JournalError
 
 SAMPLES: list[ev.Event] = [
@@ -76,7 +77,7 @@ SAMPLES: list[ev.Event] = [
 def test_an_event_comes_back_from_its_payload_equal(event: ev.Event) -> None:
     payload = event.to_payload()
     json.loads(payload)
-    assert ev.from_payload(event.type, payload, event.at) == event
+    assert from_payload(event.type, payload, event.at) == event
 
 
 def test_every_event_type_has_a_sample() -> None:
@@ -89,7 +90,7 @@ def test_raw_text_stands_in_the_payload_as_it_was_received() -> None:
 
 
 def test_unknown_members_are_passed_over() -> None:
-    assert ev.from_payload("turn_ended", '{"status":"failed","later":[1]}', 0.0) == ev.TurnEnded(status="failed")
+    assert from_payload("turn_ended", '{"status":"failed","later":[1]}', 0.0) == ev.TurnEnded(status="failed")
 
 
 @pytest.mark.parametrize(
@@ -105,7 +106,7 @@ def test_unknown_members_are_passed_over() -> None:
 )
 def test_a_payload_that_can_not_be_read_is_a_journal_error(kind: str, payload: str, says: str) -> None:
     with pytest.raises(JournalError, match=says):
-        ev.from_payload(kind, payload, 0.0)
+        from_payload(kind, payload, 0.0)
 
 
 @given(st.text(), st.text())
@@ -113,7 +114,7 @@ def test_any_text_survives_as_utf8(message: str, code: str) -> None:
     event = ev.TurnWarned(code=code, message=message)
     payload = event.to_payload()
     payload.encode()
-    again = ev.from_payload(event.type, payload, 0.0)
+    again = from_payload(event.type, payload, 0.0)
     assert again.to_payload() == payload
 
 

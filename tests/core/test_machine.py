@@ -26,6 +26,7 @@ from turnkeeper.core.machine import (
     decide,
     replay,
 )
+from turnkeeper.core.payloads import from_payload
 from turnkeeper.errors import IllegalEventError
 from turnkeeper.types import Limits, TurnStatus
 
@@ -353,7 +354,7 @@ class Walk(RuleBasedStateMachine):
 
     @invariant()
     def the_same_events_give_the_same_state_and_history(self) -> None:
-        again = [ev.from_payload(event.type, event.to_payload(), event.at) for event in self.events]
+        again = [from_payload(event.type, event.to_payload(), event.at) for event in self.events]
         assert replay(again) == self.state
         assert History(again).messages_json() == self.history.messages_json()
 

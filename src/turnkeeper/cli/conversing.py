@@ -182,6 +182,7 @@ def build_agent(
         "limits": limits,
         "max_tokens": talk.max_tokens,
         "cache": talk.cache,
+        "result_head": talk.result_head,
         "stream": talk.stream,
         **connection,
         **more,

@@ -61,6 +61,7 @@ class Talk:
     conversation_budget: Decimal | None = None
     day_budget: Decimal | None = None
     cache: str | None = None
+    result_head: int | None = None
     stream: bool = True
     output_format: str = "text"
     no_color: bool = False
@@ -141,6 +142,13 @@ _LIMITS: tuple[Callable[[Any], Any], ...] = (
         "--cache",
         type=click.Choice(("on", "off", "5m", "1h")),
         help="Whether prompts are cached, and how long. [TURNKEEPER_CACHE; default: on, for models of the catalogue]",
+    ),
+    click.option(
+        "--result-head",
+        type=click.IntRange(min=200),
+        metavar="N",
+        help="Characters of a tool's result that the model gets at once; it reads on with a built-in tool."
+        " [TURNKEEPER_RESULT_HEAD]",
     ),
     click.option("--no-stream", "stream", flag_value=False, default=True, help="Ask for each reply as a whole."),
 )

@@ -6,13 +6,11 @@ stands in the payload as it is, so that reading a payload with SQL shows ordinar
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
 from turnkeeper.core.fact import CallRequest, Event
-from turnkeeper.errors import JournalError
-from turnkeeper.wire.json import decode, raw_elements, raw_members
 
 __all__ = (
     "EVENT_TYPES",
@@ -40,7 +38,6 @@ __all__ = (
     "TurnStarted",
     "TurnWarned",
     "TurnWoken",
-    "from_payload",
 )
 
 FORMAT_VERSION_SUMMARIES: dict[int, str] = {
@@ -219,11 +216,12 @@ class CallFinished(Event):
     """A call's end: `state` is `succeeded`, `failed`, `timed_out` or `cancelled`.
 
     `content` is the JSON text of the result's `content`; `untrusted` names where it came from, if the text is not to be
-    trusted: it is labelled then.
+    trusted: it is labelled then. Of a result too large for the model `content` is the head, and `whole`, the JSON text
+    of a text, all of it.
     """
 
     type = "call_finished"
-    raw = frozenset({"content"})
+    raw = frozenset({"content", "whole"})
     call_id: str
     state: str
     content: str
@@ -231,6 +229,7 @@ class CallFinished(Event):
     seconds: float = 0.0
     error_id: str | None = None
     untrusted: str | None = None
+    whole: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -362,38 +361,3 @@ EVENT_TYPES: dict[str, type[Event]] = {
         TurnEnded,
     )
 }
-
-
-def from_payload(kind: str, payload: str, at: float) -> Event:
-    """Read an event back. Unknown members are passed over; JournalError says what can't be read."""
-    found = EVENT_TYPES.get(kind)
-    if found is None:
-        raise JournalError(f"the journal holds an event of the unknown type {kind!r}; a newer Turnkeeper wrote it")
-    try:
-        members = raw_members(payload)
-        values: dict[str, Any] = {"at": at}
-        for one in fields(found):
-            text = members.get(one.name)
-            if text is None:
-                continue
-            if one.name in found.raw:
-                values[one.name] = None if text == "null" else text
-            elif one.name in found.raw_lists:
-                values[one.name] = tuple(raw_elements(text))
-            else:
-                values[one.name] = _revived(one.name, decode(text))
-        return found(**values)
-    except (ValueError, TypeError, ArithmeticError) as error:
-        raise JournalError(
-            f"an event of type {kind!r} can't be read ({error}); the journal was changed by hand?"
-        ) from error
-
-
-def _revived(name: str, value: Any) -> Any:
-    if name in ("cost", "reserved") and value is not None:
-        return Decimal(value)
-    if name == "calls":
-        return tuple(CallRequest(**item) for item in value)
-    if name == "injected" and value is not None:
-        return tuple(str(one) for one in value)
-    return value

@@ -28,6 +28,7 @@ from turnkeeper.driver.leasing import LEASE_SECONDS
 from turnkeeper.driver.loop import Plan
 from turnkeeper.driver.observing import Observer
 from turnkeeper.driver.people import Approval, may_decide
+from turnkeeper.driver.reading import SMALLEST_HEAD, with_reading
 from turnkeeper.driver.reply import Reply
 from turnkeeper.driver.settings import Settings
 from turnkeeper.driver.standing import Identity
@@ -66,6 +67,9 @@ class Agent:
             list of "urls" (the API fetches images and documents), "files" (of the account's store, by id) and
             "cache_control"; in message lists also "system" (messages in the system's role) and "calls" (without
             results, at the end: they are run).
+        result_head: Characters of a tool's result that the model gets at once in a conversation of a journal: the whole
+            is kept, and the built-in tool `read_result` reads on. Else the setting, else results are cut at their
+            tool's limit.
         disable_parallel_tool_use: At most one call in a reply.
         most_calls_at_once: How many calls of one reply run at the same time; None for all, 1 for one by one.
         approval_seconds: How long a person has to decide on a call; after that it counts as denied.
@@ -103,6 +107,7 @@ class Agent:
         api_key: str | None = None,
         cache: bool | str | None = None,
         accept: Collection[str] = (),
+        result_head: int | None = None,
         disable_parallel_tool_use: bool = False,
         most_calls_at_once: int | None = None,
         approval_seconds: float = 24 * 3600,
@@ -163,6 +168,9 @@ class Agent:
         check_tool_choice(
             choice, names=self._registry.names, model=self.model, route=None if guide_tool_choice else route
         )
+        result_head = settings.find("result_head", result_head)
+        if result_head is not None and not (isinstance(result_head, int) and result_head >= SMALLEST_HEAD):
+            raise ConfigurationError(f"result_head must be {SMALLEST_HEAD} characters or more, or None")
         self.limits = _checked_limits(limits or Limits(), priced=about.input_price is not None, model=self.model)
         self._plan = Plan(
             body=RequestBody(
@@ -189,6 +197,7 @@ class Agent:
             agent=name,
             observer=observer,
         )
+        self._keeping = with_reading(self._plan, self._registry, result_head)
 
     @property
     def tools(self) -> Registry:
@@ -269,11 +278,13 @@ class Agent:
         group: anyio.abc.TaskGroup | None = None,
         shared: bool = True,
     ) -> Conversation:
-        plan = self._plan if shared else replace(self._plan, body=self._plan.body.for_one_turn())
+        plan, registry = self._keeping
+        if not shared:
+            plan, registry = replace(self._plan, body=self._plan.body.for_one_turn()), self._registry
         return Conversation(
             conversation_id,
             plan=plan,
-            registry=self._registry,
+            registry=registry,
             client=self._client,
             journal=journal,
             principal=principal,

@@ -125,6 +125,10 @@ class RequestBody:
         self._fixed: dict[tuple[Lifetime | None, Lifetime | None], bytes] = {}
         self._size = sum(map(len, (*self._system, *self._tools)))
 
+    def with_tools(self, tools: list[dict[str, Any]]) -> RequestBody:
+        """The same with other tools."""
+        return RequestBody(tools=tools, **self._given)
+
     def for_one_turn(self) -> RequestBody:
         """The same for a turn that no other follows; where no call is possible, its messages are not written."""
         if self._caching is None or self._tools:

@@ -379,7 +379,12 @@ class Conversation:
         return CallRunner(
             preparer=preparer,
             recorder=self._recorder,
-            surroundings=Surroundings(conversation_id=self.id, standing=self._standing, injected=self._injected),
+            surroundings=Surroundings(
+                conversation_id=self.id,
+                standing=self._standing,
+                injected=self._injected,
+                head=self._plan.result_head,
+            ),
             clock=self._plan.clock,
             most_at_once=self._most_at_once,
         )

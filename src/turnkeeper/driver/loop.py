@@ -73,6 +73,7 @@ class Plan:
     chance: Callable[[], float]
     sleep: Callable[[float], Any]
     accept: frozenset[str] = frozenset()
+    result_head: int | None = None
     agent: str = ""
     observer: Observer | None = None
 

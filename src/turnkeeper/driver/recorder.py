@@ -147,6 +147,10 @@ class Recorder:
             raise
         self._tellable += updates
 
+    async def written(self) -> list[Event]:
+        """All events of the conversation that are durable."""
+        return await self._journal.read(self._conversation_id)
+
     async def hold(self, held: Held) -> str | None:
         """Hold money for a request; see `Journal.hold`."""
         return await self._journal.hold(self._conversation_id, held, token=self.token)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -22,12 +23,12 @@ from turnkeeper.driver.preparing import Preparer, Ready, Rejection
 from turnkeeper.driver.recorder import Recorder
 from turnkeeper.driver.recovery import RERUN, NotHappenedError, ask_the_world
 from turnkeeper.driver.standing import Standing, hidden_from
-from turnkeeper.tools import Outcome, ToolContext, run_call
+from turnkeeper.tools import MOST_KEPT, READ_RESULT, RESULT_LIMIT, Outcome, ToolContext, head_of, run_call
 from turnkeeper.types import Block, Principal
 from turnkeeper.updates import CallFinished as CallFinishedUpdate
 from turnkeeper.updates import CallStarted as CallStartedUpdate
 from turnkeeper.updates import ToolProgress
-from turnkeeper.wire.json import encode
+from turnkeeper.wire.json import decode, encode
 
 __all__ = ("CallRunner", "Surroundings")
 
@@ -41,6 +42,8 @@ class Surroundings:
     conversation_id: str
     standing: Standing
     injected: Mapping[str, Any]
+    head: int | None = None
+    """Characters of a large result that the model gets at once; None where large results are cut and not kept."""
 
 
 class CallRunner:
@@ -60,6 +63,7 @@ class CallRunner:
         self._about = surroundings
         self._clock = clock
         self._most_at_once = most_at_once
+        self._read_from: dict[str, str] = {}
 
     async def run(self, decision: RunCalls, blocks: Sequence[str]) -> None:
         """Bring every call of the decision to its end, or to where a person is needed.
@@ -233,9 +237,15 @@ class CallRunner:
         return outcome
 
     def _finish(self, one: Ready, outcome: Outcome) -> None:
-        content = outcome.content
-        if outcome.untrusted:
-            content = labelled(content, source=one.tool.name, mark=mark_of(self._about.conversation_id, one.call.id))
+        content, whole, note = outcome.content, None, ""
+        limit = self._limit(one)
+        if isinstance(content, str) and limit is not None and (head := head_of(content, limit, one.call.id)):
+            whole, (content, note) = content, head
+        source = self._read_from.pop(one.call.id, one.tool.name if outcome.untrusted else None)
+        if source is not None:
+            content = labelled(content, source=source, mark=mark_of(self._about.conversation_id, one.call.id))
+        if isinstance(content, str):
+            content += note
         if one.call.edited_input is not None:
             content = with_note(one.call.edited_input, content)
         event = CallFinished(
@@ -246,7 +256,8 @@ class CallRunner:
             is_error=outcome.is_error,
             seconds=outcome.seconds,
             error_id=outcome.error_id,
-            untrusted=one.tool.name if outcome.untrusted else None,
+            untrusted=source,
+            whole=None if whole is None else encode(whole),
         )
         update = CallFinishedUpdate(
             call_id=one.call.id,
@@ -267,7 +278,24 @@ class CallRunner:
             injected=self._about.injected,
             connection=connection,
             on_progress=on_progress,
+            keeps=MOST_KEPT if self._limit(one) is not None else None,
+            whole=functools.partial(self._whole, one.call.id) if one.tool is READ_RESULT else None,
         )
+
+    def _limit(self, one: Ready) -> int | None:
+        """How many characters of the call's result the model gets at once; None: what fits its tool's limit."""
+        if self._about.head is None or one.tool is READ_RESULT:
+            return None
+        return min(self._about.head, one.tool.result_limit)
+
+    async def _whole(self, reader: str, call_id: str) -> tuple[str, int] | None:
+        """The whole of a large result of this conversation, for the call `reader` of the tool that reads on."""
+        for event in reversed(await self._recorder.written()):
+            if isinstance(event, CallFinished) and event.call_id == call_id and event.whole is not None:
+                if event.untrusted is not None:
+                    self._read_from[reader] = event.untrusted
+                return str(decode(event.whole)), self._about.head or RESULT_LIMIT
+        return None
 
     async def _with_progress(self, one: Ready, connection: Any) -> Outcome:
         """Run the call while what it reports is passed on; with a transaction open nobody is waited for: afterwards."""

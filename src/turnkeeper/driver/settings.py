@@ -49,6 +49,7 @@ _HARMLESS = (
     "tool_choice",
     "tool_choice_asks",
     "cache",
+    "result_head",
 )
 _NAMES = frozenset({*_NEEDS_TRUST, *_HARMLESS})
 _NUMBERS: dict[str, type] = {
@@ -57,6 +58,7 @@ _NUMBERS: dict[str, type] = {
     "budget": float,
     "conversation_budget": float,
     "day_budget": float,
+    "result_head": int,
     "tool_choice_asks": int,
 }
 

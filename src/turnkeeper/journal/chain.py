@@ -11,7 +11,8 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from turnkeeper.core.events import FORMAT_VERSION, Event, from_payload
+from turnkeeper.core.events import FORMAT_VERSION, Event
+from turnkeeper.core.payloads import from_payload
 from turnkeeper.errors import JournalError, JournalVersionError
 from turnkeeper.journal.errors import JournalDamagedError
 from turnkeeper.journal.port import Problem

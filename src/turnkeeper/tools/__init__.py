@@ -13,6 +13,7 @@ from turnkeeper.tools.context import Injected, ToolContext
 from turnkeeper.tools.definition import Tool, tool
 from turnkeeper.tools.json_forms import ITEM_LIMIT, UnrenderableError
 from turnkeeper.tools.masking import mask
+from turnkeeper.tools.reading import MOST_KEPT, READ_RESULT, head_of
 from turnkeeper.tools.registry import Registry
 from turnkeeper.tools.results import PLACEHOLDER, RESULT_LIMIT, render_result
 from turnkeeper.tools.running import CLEANUP_GRACE, Outcome, run_call
@@ -20,7 +21,9 @@ from turnkeeper.tools.running import CLEANUP_GRACE, Outcome, run_call
 __all__ = (
     "CLEANUP_GRACE",
     "ITEM_LIMIT",
+    "MOST_KEPT",
     "PLACEHOLDER",
+    "READ_RESULT",
     "RESULT_LIMIT",
     "ArgumentsRejectedError",
     "ContentBlock",
@@ -33,6 +36,7 @@ __all__ = (
     "ToolError",
     "UnrenderableError",
     "check_arguments",
+    "head_of",
     "mask",
     "render_result",
     "run_call",

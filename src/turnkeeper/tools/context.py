@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
@@ -63,7 +63,9 @@ class ToolContext:
     `principal` is who the application says is talking, None when it said nothing. `key` is the same at every attempt
     of the same call: hand it to services that take an idempotency key. `connection` is the journal's own database
     connection, for tools of effect `transactional`, else None. `injected` holds the values of `Injected` parameters.
-    `on_progress` receives what `progress()` reports, always in the event loop's thread.
+    `on_progress` receives what `progress()` reports, always in the event loop's thread. `keeps` and `whole` are for
+    results that are too large for the model: how many characters are kept of them, and reading one by its call's id
+    (its text, and how many characters the model gets at once).
     """
 
     principal: Principal | None = None
@@ -73,6 +75,8 @@ class ToolContext:
     injected: Mapping[str, Any] = field(default_factory=dict, repr=False)
     connection: Any = field(default=None, repr=False)
     on_progress: Callable[[str, float | None], None] | None = field(default=None, repr=False)
+    keeps: int | None = field(default=None, repr=False)
+    whole: Callable[[str], Awaitable[tuple[str, int] | None]] | None = field(default=None, repr=False)
     state: CallState = field(default_factory=CallState, repr=False, compare=False)
 
     @property

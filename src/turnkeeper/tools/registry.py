@@ -67,6 +67,13 @@ class Registry:
         """The names of all parameters that the application binds."""
         return frozenset(one.name for made in self.tools for one in made.shape.parameters if one.role == "injected")
 
+    def plus(self, one: Tool) -> Registry:
+        """The same tools and one more, whose name none of them has."""
+        more = Registry()
+        more._tools = {**self._tools, one.name: one}
+        more._definitions = [*self._definitions, one.definition]
+        return more
+
     def get(self, name: str) -> Tool | None:
         """The tool of that name; None if there is none that runs here."""
         return self._tools.get(name)

@@ -32,7 +32,7 @@ _BLOCK_FIELDS: dict[str, dict[str, type]] = {
 }
 
 
-def render_result(value: Any, *, limit: int = RESULT_LIMIT) -> str | list[Block]:
+def render_result(value: Any, *, limit: int = RESULT_LIMIT, text_limit: int | None = None) -> str | list[Block]:
     """The content for a successful result: never blank, valid Unicode, at most `limit` characters of text.
 
     A string is sent as it is; None, and text of white space only, becomes "(no output)". A `ContentBlock` (with the
@@ -42,17 +42,19 @@ def render_result(value: Any, *, limit: int = RESULT_LIMIT) -> str | list[Block]
     compact JSON, dicts that only look like a block among it; values that JSON writes as a string (dates, Decimal,
     UUID…) stand without quotes.
     An image or document that the API would refuse (another type, too large, not base64) is named in words instead.
+    `text_limit` stands for `limit` where the content is one text.
     A text over the limit ends with a mark that says how much was cut. UnrenderableError if a value has no form.
     """
+    most = limit if text_limit is None else text_limit
     if type(value) is str:
-        return _text(value, limit)
+        return _text(value, most)
     if value is None:
         return PLACEHOLDER
     blocks = _as_blocks(value)
     if blocks is not None:
         return _fitted(blocks, limit)
     form = plain(value)
-    return _text(form if isinstance(form, str) else json_text(form), limit)
+    return _text(form if isinstance(form, str) else json_text(form), most)
 
 
 def _text(text: str, limit: int) -> str:

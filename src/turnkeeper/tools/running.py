@@ -283,7 +283,7 @@ async def _in_task(tool: Tool[..., Any], arguments: Mapping[str, Any], context: 
     if isinstance(value, Iterator):
         # Its body runs while it is read, and may block.
         return await run_in_thread(lambda: _finish(tool, value, context), at_once=_holds_a_lock(tool))
-    return _rendered(tool, value)
+    return _rendered(tool, value, context)
 
 
 async def _in_thread(tool: Tool[..., Any], arguments: Mapping[str, Any], context: ToolContext) -> _Ending:
@@ -297,7 +297,7 @@ async def _in_thread(tool: Tool[..., Any], arguments: Mapping[str, Any], context
         raise
     except BaseException as error:  # noqa: BLE001
         return _Raised(error)
-    return _rendered(tool, value)
+    return _rendered(tool, value, context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +334,7 @@ def _finish(tool: Tool[..., Any], value: Any, context: ToolContext) -> _Ending:
             value = collected(_while_wanted(value, context))
         except BaseException as error:  # noqa: BLE001
             return _Raised(error)
-    return _rendered(tool, value)
+    return _rendered(tool, value, context)
 
 
 def _while_wanted(items: Iterator[Any], context: ToolContext) -> Iterator[Any]:
@@ -344,9 +344,9 @@ def _while_wanted(items: Iterator[Any], context: ToolContext) -> Iterator[Any]:
         yield item
 
 
-def _rendered(tool: Tool[..., Any], value: Any) -> _Ending:
+def _rendered(tool: Tool[..., Any], value: Any, context: ToolContext) -> _Ending:
     try:
-        return _Returned(render_result(value, limit=tool.result_limit))
+        return _Returned(render_result(value, limit=tool.result_limit, text_limit=context.keeps))
     except Exception as error:  # noqa: BLE001 - a result's own methods may raise anything
         return _Raised(error, finished=True)
 
