@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import anyio
+import httpx2
 import pytest
 
 import turnkeeper as tk
@@ -151,8 +153,25 @@ async def test_a_section_is_read_with_its_subsections(wiki: Any) -> None:
     assert "It has no sections." in await refused(wiki(), search_term="Ada Lovelace", section="Food")
 
 
-async def test_several_articles_are_read_at_the_same_time(wiki: Any, encyclopedia: testing.Encyclopedia) -> None:
-    calls = await ask(wiki(), *({"search_term": one} for one in ("Ada Lovelace", "Charles Babbage", "Qwertz")))
+class Together(httpx2.AsyncBaseTransport):
+    """Lets no request through before there are three."""
+
+    def __init__(self, behind: httpx2.AsyncBaseTransport) -> None:
+        self._behind = behind
+        self._waiting = 0
+        self._all = anyio.Event()
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        self._waiting += 1
+        if self._waiting == 3:
+            self._all.set()
+        await self._all.wait()
+        return await self._behind.handle_async_request(request)
+
+
+async def test_several_articles_are_read_at_the_same_time(encyclopedia: testing.Encyclopedia) -> None:
+    wiki = research.Wiki(transport=Together(encyclopedia.transport()), timeout=60)
+    calls = await ask(wiki, *({"search_term": one} for one in ("Ada Lovelace", "Charles Babbage", "Qwertz")))
     assert [call.outcome for call in calls] == ["succeeded", "succeeded", "failed"]
     assert "She wrote" in str(calls[0].content)
     assert "He designed" in str(calls[1].content)

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+import anyio
 import httpx2
 import pytest
 
@@ -137,12 +138,12 @@ async def test_the_answer_goes_out_by_itself_after_the_message_was_taken(open_st
 
 @pytest.mark.parametrize("word", ["STOP", "стоп", "退订"])
 async def test_after_stop_nothing_is_sent_until_start(open_stage: Open, url: str, word: str) -> None:
-    async with open_stage(sends("Hi."), "OK", url=url) as stage:
+    async with open_stage(sends("Hi."), "OK", url=url, look_again=0.01) as stage:
         assert await stage.text(word, id="SM1") == "stopped"
         assert await stage.text("Hello?") == "ignored"
         assert stage.sent == []  # Twilio confirms a STOP itself
         assert stage.api.requests == []
-    async with open_stage(sends("Hi."), "OK", url=url) as later:
+    async with open_stage(sends("Hi."), "OK", url=url, look_again=0.01) as later:
         assert await later.text("Hello?") == "ignored"
         assert await later.text("YES", id="SM8") == "started"
         assert await later.text("Hello!") == "queued"
@@ -314,3 +315,70 @@ async def test_no_log_holds_what_people_write(open_stage: Open, caplog: pytest.L
     assert "hunter2" not in caplog.text
     assert "4711" not in caplog.text
     assert PHONE not in caplog.text
+
+
+class Stuck(sms.Console):
+    """Sends, and the answer never comes; afterwards it can't be asked while `deaf`."""
+
+    deaf = True
+
+    async def send(self, number: str, text: str) -> str:
+        await super().send(number, text)
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    async def find(self, number: str, text: str, *, since: float) -> list[str]:
+        if self.deaf:
+            raise sms.OutcomeUnknownError("no route")
+        return await super().find(number, text, since=since)
+
+
+async def stopped_in_the_middle(open_stage: Open, carrier: Stuck) -> None:
+    """A program that ends while it sends."""
+    async with open_stage(sends("Once.", id="toolu_1"), channel=carrier) as stage:
+        await stage.bot.receive(sms.Incoming(id="SM1", number=PHONE, text="Hello"))
+        while not carrier.sent:
+            await anyio.lowlevel.checkpoint()
+
+
+async def test_a_program_that_stops_while_it_sends_leaves_one_text(open_stage: Open) -> None:
+    carrier = Stuck(lambda number, text: None)
+    await stopped_in_the_middle(open_stage, carrier)
+    carrier.deaf = False
+    async with open_stage("OK", channel=carrier) as stage:
+        await stage.bot.recover()
+        assert [text for _, _, text, _ in carrier.sent] == ["Once."]
+        assert stage.bot.store.waiting() == []
+        [request] = stage.api.requests
+        assert "Sent, in 1 part." in str((request.body or {})["messages"][-1])
+
+
+async def test_what_nobody_can_find_out_waits_for_a_person_and_the_phone_may_go_on(open_stage: Open) -> None:
+    carrier = Stuck(lambda number, text: None)
+    await stopped_in_the_middle(open_stage, carrier)
+    async with open_stage(channel=carrier) as stage:
+        await stage.bot.recover()
+        assert stage.bot.store.waiting() == []  # no apology: the answer may be there
+        assert [text for _, _, text, _ in carrier.sent] == ["Once."]
+        [unknown] = await stage.bot.keeper.outcomes.list()
+        assert (unknown.tool, unknown.input) == ("send_text_to_user", {"text": "Once."})
+    twilio = TwilioAPI()
+    async with open_stage(sends("Still here."), "OK", channel=channel(twilio)) as stage:
+        await stage.text("Hello?")
+        assert [one["body"] for one in twilio.messages] == ["Still here."]
+        told = str((stage.api.requests[0].body or {})["messages"][2])
+        assert "unknown" in told
+
+
+async def test_two_programs_that_get_the_same_message_answer_it_once(open_stage: Open, url: str) -> None:
+    shown: list[str] = []
+    console = sms.Console(lambda number, text: shown.append(text))
+    settings = {"url": url, "channel": console}
+    async with open_stage(sends("One."), "OK", **settings) as one, open_stage(sends("One."), "OK", **settings) as two:
+        message = sms.Incoming(id="SM1", number=PHONE, text="Hello")
+        got = {await one.bot.receive(message), await two.bot.receive(message)}
+        await one.bot.quiet()
+        await two.bot.quiet()
+        assert got == {"queued", "duplicate"}
+        assert shown == ["One."]
+        assert one.bot.store.waiting() == []

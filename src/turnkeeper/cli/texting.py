@@ -21,7 +21,7 @@ from turnkeeper.cli.places import journal_url
 from turnkeeper.cli.problems import told
 from turnkeeper.cli.terminal import Terminal, prints_aside
 from turnkeeper.driver.agent import Agent
-from turnkeeper.driver.names import checked_name
+from turnkeeper.sms.channel import checked_number
 
 __all__ = ("at_the_console", "by_webhook")
 
@@ -39,7 +39,7 @@ _HINT = (
 
 def at_the_console(talk: Talk, *, number: str) -> int:
     """Be a phone: lines in, texts out."""
-    checked_name(number)
+    checked_number(number)
     terminal = Terminal(color=not talk.no_color)
     interactive = is_interactive()
     console = sms.Console(lambda _, text: terminal.answer(f"{text}\n"))

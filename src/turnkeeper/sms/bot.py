@@ -44,6 +44,7 @@ REMINDER = (
 )
 
 Got = Literal["queued", "duplicate", "stopped", "started", "helped", "ignored"]
+_DONE: dict[Keyword, Got] = {Keyword.STOP: "stopped", Keyword.START: "started", Keyword.HELP: "helped"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,19 +87,21 @@ class Bot:
         number = checked_number(message.number)
         opted_out = await in_thread(self.store.is_opted_out, number)
         keyword = Keyword(message.handled) if message.handled else keyword_in(message.text, opted_out=opted_out)
-        most = 2**31 if keyword in (Keyword.STOP, Keyword.START) else self._most_per_hour
-        kept = await in_thread(self.store.receive, message, most=most, within=3600.0)
-        if keyword is not None:
-            # also at a second delivery: the first one may have been cut off between the note and the deed
-            return await self._keyword(keyword, message, fresh=kept == "new")
+        dropped = opted_out and keyword is None
+        said = keyword is not None and (self.outbox.channel.confirms_keywords or bool(message.handled))
+        most = self._most_per_hour if keyword in (None, Keyword.HELP) else 2**31
+        kept = await in_thread(
+            self.store.receive, message, keyword=keyword, settled=dropped or said, most=most, within=3600.0
+        )
         if kept == "too_many":
             _log.warning("a number has written more than %d messages in an hour; the rest is dropped", most)
-        if opted_out or kept == "too_many":
-            await in_thread(self.store.settle, message.id)
+        if dropped or kept == "too_many":
             return "ignored"
         self._scheduled += 1
         self._start_soon(self._work_scheduled, number)
-        return "queued" if kept == "new" else "duplicate"
+        if kept == "duplicate":
+            return "duplicate"
+        return "queued" if keyword is None else _DONE[keyword]
 
     async def quiet(self) -> None:
         """Wait until every message that was received here has been answered, or put off."""
@@ -113,22 +116,6 @@ class Bot:
             if not self._scheduled:
                 self._quiet.set()
                 self._quiet = anyio.Event()
-
-    async def _keyword(self, keyword: Keyword, message: Incoming, *, fresh: bool) -> Got:
-        waiting = fresh or any(one.id == message.id for one in await in_thread(self.store.waiting, message.number))
-        if not waiting:
-            return "duplicate"  # an old START, delivered again after a STOP, must not undo it
-        if keyword is Keyword.STOP:
-            await in_thread(self.store.opt_out, message.number, "asked to")
-            for one in await in_thread(self.store.waiting, message.number):
-                await in_thread(self.store.settle, one.id)
-        elif keyword is Keyword.START:
-            await in_thread(self.store.opt_in, message.number)
-        if not (self.outbox.channel.confirms_keywords or message.handled):
-            await self._say(f"{message.id}:{keyword}", message.number, getattr(self._said, keyword), message.id)
-        await in_thread(self.store.settle, message.id)
-        done: dict[Keyword, Got] = {Keyword.STOP: "stopped", Keyword.START: "started", Keyword.HELP: "helped"}
-        return done[keyword]
 
     async def recover(self) -> None:
         """Answer what an earlier program left unanswered. Raises nothing."""
@@ -157,10 +144,9 @@ class Bot:
 
     async def _answer(self, message: Received) -> bool:
         """Run the message's turn and see to it that something was sent; False if it is not over."""
-        keyword = keyword_in(message.text, opted_out=False)
-        if keyword is not None:  # one that was cut off between its note and its deed
-            incoming = Incoming(id=message.id, number=message.number, text=message.text)
-            await self._keyword(keyword, incoming, fresh=True)
+        if message.keyword is not None:  # it was acted on; what is left is to say so
+            await self._say(message, message.keyword, getattr(self._said, message.keyword))
+            await in_thread(self.store.settle, message.id)
             return True
         reply: tk.Reply | None = None
         for keeper, text, key in (
@@ -177,12 +163,12 @@ class Bot:
             if reply is None or reply.status is not tk.TurnStatus.COMPLETED or await self._has_sent(message):
                 break
         if reply is not None and reply.status is tk.TurnStatus.AWAITING_APPROVAL:
-            await self._say(f"{message.id}:waiting", message.number, self._said.waiting, message.id)
+            await self._say(message, "waiting", self._said.waiting)
             return False
         if reply is not None and reply.status is tk.TurnStatus.AWAITING_RESOLUTION:
             _log.warning("it is not known whether an answer was sent; `turnkeeper approvals` shows the call")
         elif not await self._has_sent(message):
-            await self._say(f"{message.id}:sorry", message.number, self._said.sorry, message.id)
+            await self._say(message, "sorry", self._said.sorry)
         await in_thread(self.store.settle, message.id)
         return True
 
@@ -208,11 +194,14 @@ class Bot:
             _log.warning("a turn failed: %s: %s", type(error).__name__, error)
         return None
 
-    async def _say(self, key: str, number: str, text: str, cause: str) -> None:
+    async def _say(self, message: Received, what: str, text: str) -> None:
+        """Send a text of the bot's own because of a message, once; an empty one is none."""
         if not text:
             return
+        always = what == Keyword.STOP  # the confirmation is the one thing that an opted-out number gets
+        own = f"{message.id}:{what}", message.number, text
         try:
-            await self.outbox.send(key, number, text, cause=f"{cause}:own", always=key.endswith(f":{Keyword.STOP}"))
+            await self.outbox.send(*own, cause=f"{message.id}:own", always=always)
         except (ToolError, OutcomeUnknownError) as error:
             _log.warning("a message of the bot's own was not sent: %s", error)
 

@@ -10,13 +10,14 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 from turnkeeper.errors import JournalError, JournalVersionError
 from turnkeeper.sms.channel import Incoming
+from turnkeeper.sms.keywords import Keyword
 
 __all__ = ("VERSION", "Received", "Sending", "Store")
 
@@ -40,6 +41,7 @@ _received = sa.Table(
     sa.Column("id", sa.Text, nullable=False, unique=True),
     sa.Column("number", sa.Text, nullable=False, index=True),
     sa.Column("at", sa.Double, nullable=False),
+    sa.Column("keyword", sa.Text, nullable=True),
     sa.Column("text", sa.Text, nullable=True),  # until it is settled
 )
 _sent = sa.Table(
@@ -58,11 +60,12 @@ _INSERTS: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.in
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A message that waits for its answer."""
+    """A message that waits for its answer; one that is a keyword was acted on, and waits to be confirmed."""
 
     id: str
     number: str
     text: str
+    keyword: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,14 +116,12 @@ class Store:
 
     def opt_out(self, number: str, why: str) -> None:
         """From now on nothing is sent to the number."""
-        values = {"number": number, "at": self._clock(), "why": why}
         with self._begin() as connection:
-            connection.execute(self._insert(_opted_out).values(values).on_conflict_do_nothing())
+            self._opt_out(connection, number, why)
 
-    def opt_in(self, number: str) -> None:
-        """Sending is allowed again."""
-        with self._begin() as connection:
-            connection.execute(sa.delete(_opted_out).where(_opted_out.c.number == number))
+    def _opt_out(self, connection: sa.Connection, number: str, why: str) -> None:
+        values = {"number": number, "at": self._clock(), "why": why}
+        connection.execute(self._insert(_opted_out).values(values).on_conflict_do_nothing())
 
     def is_opted_out(self, number: str) -> bool:
         """Whether nothing may be sent to the number."""
@@ -130,10 +131,14 @@ class Store:
 
     # ----- what came in ----------------------------------------------------------------------------------------------
 
-    def receive(self, message: Incoming, *, most: int, within: float) -> str:
-        """Keep a message: `new`, `duplicate`, or `too_many` if the number has sent more than `most` of late.
+    def receive(
+        self, message: Incoming, *, keyword: Keyword | None, settled: bool, most: int, within: float
+    ) -> Literal["new", "duplicate", "too_many"]:
+        """Keep a message, and act on a keyword in the same transaction: `new`, or `duplicate`, which changes nothing.
 
-        One that is too many is remembered as settled, so that a second delivery of it is a duplicate.
+        `too_many`: the number has sent `most` within so many seconds. Such a message is settled, as are those that
+        nothing has to follow (`settled`): it is remembered, so that a second delivery of it is a duplicate. A STOP
+        settles what the number waits for.
         """
         now = self._clock()
         with self._begin() as connection:
@@ -145,13 +150,23 @@ class Store:
                 "id": message.id,
                 "number": message.number,
                 "at": now,
-                "text": None if too_many else _storable(message.text),
+                "keyword": keyword,
+                "text": None if too_many or settled else _storable(message.text),
             }
             added = connection.execute(
-                self._insert(_received).values(values).on_conflict_do_nothing(index_elements=[_received.c.id])
-            )
-            if not added.rowcount:
+                self._insert(_received)
+                .values(values)
+                .on_conflict_do_nothing(index_elements=[_received.c.id])
+                .returning(_received.c.place)
+            ).one_or_none()
+            if added is None:
                 return "duplicate"
+            if keyword is Keyword.STOP:
+                self._opt_out(connection, message.number, "asked to")
+                earlier = (_received.c.number == message.number, _received.c.place < added.place)
+                connection.execute(sa.update(_received).where(*earlier).values(text=None))
+            elif keyword is Keyword.START:
+                connection.execute(sa.delete(_opted_out).where(_opted_out.c.number == message.number))
             return "too_many" if too_many else "new"
 
     def settle(self, message_id: str) -> None:
@@ -161,7 +176,8 @@ class Store:
 
     def waiting(self, number: str | None = None) -> list[Received]:
         """Messages that are not dealt with, of one number or of all, in the order in which they came."""
-        chosen = sa.select(_received.c.id, _received.c.number, _received.c.text).where(_received.c.text.is_not(None))
+        columns = (_received.c.id, _received.c.number, _received.c.text, _received.c.keyword)
+        chosen = sa.select(*columns).where(_received.c.text.is_not(None))
         if number is not None:
             chosen = chosen.where(_received.c.number == number)
         with self._begin() as connection:

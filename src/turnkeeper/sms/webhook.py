@@ -51,8 +51,11 @@ def webhook(
 
     ConfigurationError for an address that is none, or is not https (except on this machine).
     """
-    from starlette.applications import Starlette  # noqa: PLC0415 - an extra
-    from starlette.routing import Route  # noqa: PLC0415
+    try:
+        from starlette.applications import Starlette  # noqa: PLC0415 - an extra
+        from starlette.routing import Route  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(f"the webhook needs {error.name}: install turnkeeper[web]") from None
 
     parts = urlsplit(public_url)
     if parts.scheme not in ("https", "http") or not parts.hostname or parts.username or parts.fragment:
