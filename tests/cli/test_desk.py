@@ -125,16 +125,6 @@ def test_with_four_eyes_what_is_cheap_or_shipped_is_not_asked_about(run: Run, ho
     assert (status(home, "13579"), status(home, "61984")) == ("Cancelled", "Shipped")
 
 
-def test_without_a_role_it_says_how_to_run_it(run: Run, home: Path) -> None:
-    done = run("desk", input="cancel everything")
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert "the customers' own door" in done.stderr
-    assert "isn't in this version" in done.stderr
-    assert "turnkeeper desk --as staff" in done.stderr
-    assert run("desk", "--as", "customer", input="x").exit_code == 2
-    assert not (home / DATABASE).exists()
-
-
 def test_only_what_is_inside_the_reply_tags_is_shown(run: Run, serve: Serve) -> None:
     url = serve(
         reply("Looking into it.", call("get_order_by_id", {"order_id": "24601"})),

@@ -30,6 +30,8 @@ class _Chat:
         self._terminal = terminal
         self._prompter = Prompter(commands=[f"/{name}" for name in COMMANDS])
         self._slash = Slash(session, terminal, self._turn)
+        if session.visit is not None:
+            session.visit.ask = self._prompter.private
         self._interrupted = False  # the last thing that happened was a Ctrl-C
 
     async def run(self, title: str, hints: Sequence[str]) -> int:
@@ -77,6 +79,10 @@ class _Chat:
             return
         if await self._slash.run(text):
             return
+        visit = self._session.visit
+        if visit is not None and not await visit.admits(self._session, text):
+            await visit.follow(self._session, self._one_turn)
+            return
         try:
             turn = self._session.conversation.send(text)
         except InputError as error:
@@ -85,5 +91,10 @@ class _Chat:
         await self._turn(turn)
 
     async def _turn(self, turn: Turn) -> None:
+        await self._one_turn(turn)
+        if self._session.visit is not None:
+            await self._session.visit.follow(self._session, self._one_turn)
+
+    async def _one_turn(self, turn: Turn) -> None:
         exit_code = await run_turn(turn, self._session, self._session.printer("text", self._terminal))
         self._interrupted = exit_code is Exit.INTERRUPTED

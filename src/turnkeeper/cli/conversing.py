@@ -28,6 +28,7 @@ from turnkeeper.driver.settings import Settings
 from turnkeeper.types import Limits, Principal
 
 if TYPE_CHECKING:
+    from turnkeeper.cli.visiting import Visit
     from turnkeeper.testing import MessagesAPI
 
 __all__ = (
@@ -54,7 +55,7 @@ class Session:
     """An agent at work in a journal, and the conversation that is talked in.
 
     `make_filter` makes what chooses the user's part of a reply; `journal` is the journal that was named, None for the
-    default.
+    default; `visit` the customer at the desk's door.
     """
 
     agent: Agent
@@ -65,6 +66,7 @@ class Session:
     tools: tuple[Any, ...] = field(default=())
     make_filter: Callable[[], Filter] = Whole
     journal: str | None = None
+    visit: Visit | None = None
 
     def printer(self, output_format: str, terminal: Terminal) -> Printer:
         """A printer for one turn of this session."""

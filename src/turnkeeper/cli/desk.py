@@ -1,4 +1,4 @@
-"""The work of `desk`: TechNova Desk as its staff."""
+"""The work of `desk`: TechNova Desk for a customer, who proves who they are, or for its staff."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from turnkeeper import desk as technova
+from turnkeeper.cli.admitting import Form, at_the_door
 from turnkeeper.cli.asking import is_interactive, one_turn, prompt_from
 from turnkeeper.cli.chatting import talk_at_terminal
 from turnkeeper.cli.conversing import Session, opened, this_person
@@ -24,6 +25,7 @@ from turnkeeper.cli.places import desk_url, file_url
 from turnkeeper.cli.problems import CommandError
 from turnkeeper.cli.terminal import Terminal, prints_aside
 from turnkeeper.cli.turns import run_turn
+from turnkeeper.cli.visiting import GO_ON
 from turnkeeper.desk.domain import money
 from turnkeeper.types import Principal
 
@@ -41,18 +43,15 @@ _HINTS = (
     "     Cancel order 47652",
     "     Отмените заказ 28164, пожалуйста",
 )
-_NO_ROLE = (
-    "the customers' own door, where each proves who they are, isn't in this version; run it as a member of staff, who"
-    " may see every customer: turnkeeper desk --as staff"
-)
+_STAFF_ONLY = "--four-eyes and --approve-above are for the staff's door: add --as staff"
 
 
 def desk(
     role: str | None, talk: Talk, *, database: str | None, demo: bool, four_eyes: bool, approve_above: str | None
 ) -> int:
     """Chat, one message from stdin, or the demo."""
-    if role is None and not demo:
-        raise click.UsageError(_NO_ROLE)
+    if role is None and (four_eyes or approve_above is not None):
+        raise click.UsageError(_STAFF_ONLY)
     if demo and database is not None:
         raise click.UsageError("--demo makes a database of its own; leave --database out")
     policy = _policy(four_eyes, approve_above)
@@ -67,6 +66,10 @@ def desk(
         raise click.UsageError("--output-format is for one message; at a terminal, the desk prints text")
 
     async def work(records: technova.Desk) -> int:
+        if role is None:
+            return await at_the_door(
+                records, talk, terminal, prompt=prompt, interactive=interactive, demo=demo, play=_play
+            )
         staff = Principal("staff", "demo" if demo else this_person())
         build = functools.partial(technova.agent, records, **policy)
         # a change of an order and the note that the call is done are one transaction, so they need one database
@@ -117,7 +120,7 @@ def _with_scheme(url: str) -> str:
     return url
 
 
-async def _play(session: Session, terminal: Terminal, records: technova.Desk) -> int:
+async def _play(session: Session, terminal: Terminal, records: technova.Desk, form: Form | None = None) -> int:
     """Play the demo: user lines, calls and answers, and the order's row before and after."""
     terminal.answer(f"order {_DEMO_ORDER} in the database: {_row(records)}\n")
     for line in DEMO:
@@ -125,6 +128,10 @@ async def _play(session: Session, terminal: Terminal, records: technova.Desk) ->
         code = await run_turn(session.conversation.send(line), session, session.printer("text", terminal))
         if code is not Exit.DONE:
             return code
+        said = form.fill(session.conversation.id) if form is not None else None
+        if said is not None:
+            terminal.answer(f"\n(the code, in the form: {said})\n\n> {GO_ON}\n")
+            await run_turn(session.conversation.send(GO_ON), session, session.printer("text", terminal))
     terminal.answer(f"\norder {_DEMO_ORDER} in the database: {_row(records)}\n")
     return Exit.DONE
 

@@ -68,8 +68,14 @@ class Prompter:
             lines.append(line)
         return "\n".join(lines)
 
-    async def _line(self, prompt: str) -> str:
-        app = self._session.app
+    async def private(self, prompt: str) -> str:
+        """One line that is kept in no history, such as a code. EOFError and KeyboardInterrupt as for a message."""
+        session: PromptSession[str] = PromptSession(history=InMemoryHistory())
+        return (await self._line(prompt, session)).strip()
+
+    async def _line(self, prompt: str, session: PromptSession[str] | None = None) -> str:
+        session = session or self._session
+        app = session.app
 
         def interrupted() -> None:
             if app.is_running:
@@ -81,7 +87,7 @@ class Prompter:
             parser.feed(typed_early())
             parser.flush()
             store_typeahead(app.input, keys)
-            text = await self._session.prompt_async(prompt, handle_sigint=False)
+            text = await session.prompt_async(prompt, handle_sigint=False)
         return fold_surrogates(text)
 
     def _history(self) -> History:

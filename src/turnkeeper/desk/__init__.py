@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from turnkeeper.desk.answers import CodeSent, Confirmation, Received
 from turnkeeper.desk.assistant import CUSTOMER_LIMITS, agent, customer_agent
+from turnkeeper.desk.codes import DIGITS
 from turnkeeper.desk.couriers import ConsoleCourier, Courier, Notice, SMSCourier, SMTPCourier
 from turnkeeper.desk.database import DEFAULT_URL, Desk, open_database
 from turnkeeper.desk.domain import Refusal
-from turnkeeper.desk.door import CodeSent, Confirmation, Door
+from turnkeeper.desk.door import Door
 from turnkeeper.desk.errors import DeskDatabaseError, DeskVersionError
 from turnkeeper.desk.prompt import CUSTOMER_PROMPT, PROMPT
 from turnkeeper.desk.reply import ReplyFilter, extract_reply
@@ -19,6 +21,7 @@ __all__ = (
     "CUSTOMER_LIMITS",
     "CUSTOMER_PROMPT",
     "DEFAULT_URL",
+    "DIGITS",
     "PROMPT",
     "RULES",
     "CodeSent",
@@ -30,6 +33,7 @@ __all__ = (
     "DeskVersionError",
     "Door",
     "Notice",
+    "Received",
     "Refusal",
     "ReplyFilter",
     "SMSCourier",

@@ -42,9 +42,12 @@ CAPS: dict[str, Cap] = {
     "client": Cap(20, timedelta(hours=1)),
     "everyone": Cap(600, timedelta(hours=1)),
     "wrong": Cap(10, timedelta(hours=24)),
+    "message": Cap(60, timedelta(hours=1)),
+    "messages of a client": Cap(240, timedelta(hours=1)),
 }
 """How many codes may be asked for with one claimed contact, sent to one account, asked for from one client's address,
-and by all together; and how many wrong tries an account bears before no code is sent to it."""
+and by all together; how many wrong tries an account bears before no code is sent to it; how many messages come from one
+session and one address."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

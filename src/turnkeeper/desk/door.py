@@ -13,15 +13,31 @@ import secrets
 import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import turnkeeper as tk
 from turnkeeper.desk import schema
+from turnkeeper.desk.answers import (
+    ASKED,
+    ENDED,
+    KNOWN,
+    NO_CHANGE,
+    RIGHT,
+    SENT,
+    TOO_LONG,
+    TOO_MANY,
+    TOO_OFTEN,
+    UNPROVEN,
+    WRONG,
+    Asked,
+    CodeSent,
+    Confirmation,
+    Received,
+)
 from turnkeeper.desk.changing import Changes
-from turnkeeper.desk.codes import Code, Codes, Purpose, Sealer, digits_of
+from turnkeeper.desk.codes import Code, Codes, Sealer, digits_of
 from turnkeeper.desk.contact import contact_key
 from turnkeeper.desk.couriers import Carried, Courier, Notice, Post
 from turnkeeper.desk.database import Desk
@@ -32,53 +48,12 @@ from turnkeeper.desk.repository import Repository
 from turnkeeper.desk.sessions import Ending, Session, Sessions
 from turnkeeper.desk.tokens import TokenRules, customer_of_token
 
-__all__ = ("KEY_VARIABLE", "CodeSent", "Confirmation", "Door")
+__all__ = ("KEY_VARIABLE", "LONGEST_MESSAGE", "Door")
 
 KEY_VARIABLE = "TURNKEEPER_DESK_KEY"
+LONGEST_MESSAGE = 8_000
+"""Characters of one message of a customer."""
 _SIX = re.compile(r"(?<!\d)(?<!\d[ -])\d(?:[ -]?\d){5}(?![ -]?\d)")
-
-_ASKED = (
-    "If that belongs to an account, a code of six digits was sent to the contact on file. Enter it in the form for"
-    " codes, not in the chat; it is good for ten minutes."
-)
-_SENT = "A code of six digits was sent. Enter it in the form for codes, not in the chat; it is good for ten minutes."
-_WRONG = "That code doesn't work. Check it, or ask for a new one."
-_RIGHT: dict[str, str] = {
-    "identify": "Thank you, that is confirmed.",
-    "act": "Thank you, that is confirmed.",
-    "new_contact": "Thank you, the new contact is confirmed and in use.",
-}
-_TOO_MANY = Refusal(code="too_many", text="Too many codes were asked for. Please try again later.")
-_ENDED = Refusal(code="ended", text="This session is over. Please begin a new one.")
-_KNOWN = Refusal(code="already_confirmed", text="Who you are is confirmed already. To be somebody else, leave first.")
-_UNPROVEN = Refusal(code="unconfirmed", text="Please confirm first who you are.")
-_NO_CHANGE = Refusal(code="no_such_change", text="No change of a contact is waited for.")
-
-Asked: TypeAlias = "CodeSent | Refusal"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CodeSent:
-    """A code is waited for, whether one was sent or not. `text` is for the customer."""
-
-    purpose: Purpose
-    expires_at: datetime
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Confirmation:
-    """What became of a code that was entered. `principal` is who that is now; `text` is for the customer.
-
-    For purpose `act` the principal has the level `step_up`, for the one action whose digest is `subject`: hand both to
-    `keeper.approvals.approve(…, by=principal, digest=subject)`. It is in no session.
-    """
-
-    accepted: bool
-    principal: tk.Principal
-    text: str
-    purpose: Purpose | None = None
-    subject: str = ""
 
 
 class Door:
@@ -183,8 +158,8 @@ class Door:
         with self._work(visitor) as (repository, sessions, session):
             codes = self._codes(repository)
             if code_id is not None and (before := codes.known(code_id)) is not None:
-                return CodeSent(purpose="identify", expires_at=before.expires_at, text=_ASKED)
-            refused = _ENDED if session.ended_at is not None else _KNOWN if session.is_proven(repository.now) else None
+                return CodeSent(purpose="identify", expires_at=before.expires_at, text=ASKED)
+            refused = ENDED if session.ended_at is not None else KNOWN if session.is_proven(repository.now) else None
             asked = f"{kind}:{contact_key(kind, value)}"
             refused = refused or self._over_cap(codes, asked, client)
             if refused is not None:
@@ -207,7 +182,7 @@ class Door:
             if customer is not None and not silent:
                 notices.append(code_notice(self._on_file(customer, kind), code.purpose, digits))
         self._post.send(*notices)
-        return CodeSent(purpose="identify", expires_at=code.expires_at, text=_ASKED)
+        return CodeSent(purpose="identify", expires_at=code.expires_at, text=ASKED)
 
     def start_action(self, visitor: tk.Principal, conversation_id: str, digest: str) -> Asked:
         """A code to the contact on file for one action, named by the digest of its approval."""
@@ -223,7 +198,7 @@ class Door:
             code = self._codes(repository).open(visitor.id, conversation_id)
         if code is None:
             return None
-        text = _ASKED if code.purpose == "identify" else _SENT
+        text = ASKED if code.purpose == "identify" else SENT
         return CodeSent(purpose=code.purpose, expires_at=code.expires_at, text=text)
 
     def change_waits(self, visitor: tk.Principal, conversation_id: str) -> bool:
@@ -260,7 +235,7 @@ class Door:
         if found.purpose == "act":
             who = tk.Principal(who.kind, who.id, "step_up")
         return Confirmation(
-            accepted=True, principal=who, text=_RIGHT[found.purpose], purpose=found.purpose, subject=found.subject
+            accepted=True, principal=who, text=RIGHT[found.purpose], purpose=found.purpose, subject=found.subject
         )
 
     def intercept(self, visitor: tk.Principal, conversation_id: str, text: str) -> Confirmation | None:
@@ -272,6 +247,20 @@ class Door:
         if found is None or self.waiting(visitor, conversation_id) is None:
             return None
         return self.confirm(visitor, conversation_id, found[0])
+
+    def receive(self, visitor: tk.Principal, conversation_id: str, text: str, *, client: str = "") -> Received:
+        """Call it for each message of a customer, before the model sees it: `seen`, `intercept`, and the caps."""
+        with self._work(visitor) as (repository, sessions, session):
+            sessions.seen(session)
+            who, codes = self._now(sessions, session, repository.now), self._codes(repository)
+            counted = [("message", visitor.id)] + ([("messages of a client", client)] if client else [])
+            if len(text) > LONGEST_MESSAGE or any(codes.is_over(*one) for one in counted):
+                too = TOO_LONG if len(text) > LONGEST_MESSAGE else TOO_OFTEN
+                return Received(principal=who, refusal=too)
+            for one in counted:
+                codes.count(*one)
+        done = self.intercept(visitor, conversation_id, text)
+        return Received(principal=who if done is None else done.principal, confirmation=done)
 
     def close(self) -> None:
         """Wait for what is on its way to customers."""
@@ -295,14 +284,14 @@ class Door:
             codes = self._codes(repository)
             customer = repository.customer(session.customer_id or "") if session.is_proven(repository.now) else None
             if customer is None:
-                return _UNPROVEN
+                return UNPROVEN
             if codes.is_over("account", customer.id) or codes.wrong_tries(customer.id):
-                return _TOO_MANY
+                return TOO_MANY
             to = self._on_file(customer, "email")
             if purpose == "new_contact":
                 change = Changes(repository).waiting(customer.id, conversation_id)
                 if change is None:
-                    return _NO_CHANGE
+                    return NO_CHANGE
                 to, subject = (change.field, change.new_value), change.id
             codes.count("account", customer.id)
             code, digits = codes.make(
@@ -314,12 +303,12 @@ class Door:
             )
             repository.note("start_confirmation", f"customer:{customer.id}", "asked", purpose)
         self._post.send(code_notice(to, purpose, digits))
-        return CodeSent(purpose=purpose, expires_at=code.expires_at, text=_SENT)
+        return CodeSent(purpose=purpose, expires_at=code.expires_at, text=SENT)
 
     def _apply(self, repository: Repository, code: Code, notices: list[Notice]) -> Refusal | None:
         changes = Changes(repository)
         change = changes.get(code.subject)
-        refused = _NO_CHANGE if change is None else changes.apply(change)
+        refused = NO_CHANGE if change is None else changes.apply(change)
         if change is None or refused is not None:
             return refused
         # whoever has another code, or another session, of this account has it from the time before
@@ -331,7 +320,7 @@ class Door:
     def _over_cap(self, codes: Codes, asked: str, client: str) -> Refusal | None:
         counted = [("contact", asked), ("everyone", "")] + ([("client", client)] if client else [])
         if any(codes.is_over(kind, value) for kind, value in counted):
-            return _TOO_MANY
+            return TOO_MANY
         for kind, value in counted:
             codes.count(kind, value)
         return None
@@ -344,7 +333,7 @@ class Door:
             wanted = "email" if "email" in kinds else "phone"
         return wanted, customer.email if wanted == "email" else customer.phone
 
-    def _refused(self, sessions: Sessions, session: Session, now: datetime, text: str = _WRONG) -> Confirmation:
+    def _refused(self, sessions: Sessions, session: Session, now: datetime, text: str = WRONG) -> Confirmation:
         return Confirmation(accepted=False, principal=self._now(sessions, session, now), text=text)
 
     def _now(self, sessions: Sessions, session: Session, now: datetime) -> tk.Principal:

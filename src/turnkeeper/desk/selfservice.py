@@ -159,10 +159,10 @@ class _Own:
                 proven_by="staff" if old_contact_lost else "old_contact",
             ),
         )
-        return {
-            "recorded": change.field,
-            "waiting": "the customer confirms the new contact with a code, outside of this chat",
-        }
+        waits = (
+            "Waiting for the code sent to the new contact; the customer enters it in the form, outside of this chat."
+        )
+        return {"recorded": change.field, "text": waits}
 
     def _ask(self, action: Action, ctx: tk.ToolContext, question: Callable[[Repository, str], T | Refusal]) -> T:
         """Put the question to the repository for the session's own customer; ToolError for a refusal."""

@@ -84,15 +84,15 @@ class _Decisions:
                 found.append((name, recorder, recorder.turn_events))
         return found
 
-    def _check(self, by: Principal, approval: Approval, to_do: str, *, own: bool = False) -> None:
+    def _check(self, by: Principal, approval: Approval, to_do: str, decision: str = "") -> None:
         """ApprovalRefusedError if `by` asked for the call, or has no right to decide on it.
 
-        `own`: whoever asked may do this, where the policy leaves it to them and their level is strong enough.
+        Whoever asked may withdraw it where the policy leaves it to them, and confirm it if their level is enough.
         """
         if approval.requester is not None and is_same(by, approval.requester):
-            if not own or approval.requester_level is None:
+            if decision not in ("approved", "denied") or approval.requester_level is None:
                 raise ApprovalRefusedError(f"{by.kind} {by.id!r} asked for this call and can't {to_do}")
-            if not reaches(by, approval.requester_level):
+            if decision == "approved" and not reaches(by, approval.requester_level):
                 raise ApprovalRefusedError(
                     f"{by.kind} {by.id!r} has to be {approval.requester_level} to confirm this call, and is {by.level}"
                 )
@@ -215,7 +215,7 @@ class Approvals(_Decisions):
         if digest is not None and digest != approval.digest:
             raise ApprovalRefusedError(f"the digest is not that of approval {approval_id}; look at the arguments again")
         to_do = {"approved": "approve it", "denied": "deny it", "edited": "edit it"}[decision]
-        self._check(by, approval, "approve it" if approval.requester_level is None else to_do, own=decision != "edited")
+        self._check(by, approval, "approve it" if approval.requester_level is None else to_do, decision)
 
         def decide(recorder: Recorder) -> Event:
             self._open(recorder, approval)

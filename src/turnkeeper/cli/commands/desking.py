@@ -12,7 +12,12 @@ __all__ = ("desk_command",)
 
 
 @click.command("desk", short_help="TechNova Desk, customer support on a real database.")
-@click.option("--as", "role", type=click.Choice(("staff",)), help="Who is talking: staff, who may see every customer.")
+@click.option(
+    "--as",
+    "role",
+    type=click.Choice(("staff",)),
+    help="Who is talking: staff, who may see every customer. Without it a customer.",
+)
 @database_option
 @click.option(
     "--demo",
@@ -37,8 +42,9 @@ def desk_command(
 ) -> int:
     """TechNova Desk: customer support on a real database.
 
-    It finds accounts and orders, cancels orders that are still being processed, and changes contacts, in the language
-    of whoever writes. At a terminal it is a chat as `turnkeeper chat` is; elsewhere stdin is one message:
+    A customer sees their own account and orders once they have entered a code that is sent to the contact on file (and
+    shown here, where no mail is sent). They have orders cancelled that are still being processed, and contacts changed.
+    Staff do so for every customer. At a terminal it is a chat as `turnkeeper chat` is; elsewhere stdin is one message:
 
     \b
       printf 'Where is order 24601?' | turnkeeper desk --as staff

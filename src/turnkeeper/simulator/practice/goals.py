@@ -239,6 +239,8 @@ def _fill(book: Phrasebook, state: State, message: Message, turn: int) -> State:
     """A message without an intent of its own answers what the open goal asked for."""
     goal = state.goal
     assert goal is not None
+    if goal.awaiting == "code" and not message.names_something:
+        return state  # the code itself is never said here: whatever is said, it may have been entered by now
     if goal.awaiting in ("who", "order_or_who") and message.alone and not _is_plain(book, message.alone):
         message = replace(message, contacts=(Contact("username", message.alone),))
     if message.orders and goal.intent in ("order", "cancel"):

@@ -27,6 +27,7 @@ from turnkeeper.simulator.practice.wording import account_line, order_line, orde
 __all__ = ("Ask", "Do", "Plan", "Say", "Step", "knowledge", "next_step")
 
 READS = ("find_customer", "list_orders", "find_order")
+CHANGES = ("cancel_order", "change_contact")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Do:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Say `text` and wait until `awaiting` is known: `who`, `order`, `order_or_who`, `value` or `yes`."""
+    """Say `text` and wait until `awaiting` is known: `who`, `order`, `order_or_who`, `value`, `yes` or `code`."""
 
     text: str
     awaiting: str
@@ -72,6 +73,7 @@ def next_step(plan: Plan) -> Step:
         "contact": plan.contact,
     }[plan.goal.intent]
     try:
+        plan.prove()
         return Say(way())
     except _StepReachedError as reached:
         return reached.step
@@ -102,6 +104,17 @@ class Plan:
     state: State
     goal: Goal
     results: tuple[Result, ...]
+
+    def prove(self) -> None:
+        """Where nothing is offered but to prove who somebody is, have that done first."""
+        if self._role("confirm_identity") is None or any(self._role(role) for role in (*READS, *CHANGES)):
+            return
+        if self.state.who is None or self.state.who.kind == "id":
+            raise _StepReachedError(Ask(self.language.say("ask_who"), "who"))
+        result = self._results("confirm_identity", [self._identity()])[0]
+        if result.is_error:
+            self._pass_on(Outcome(Kind.FAILED, result.text))
+        raise _StepReachedError(Ask(self.language.say("code_asked"), "code"))
 
     def account(self) -> str:
         """Find the account and tell what is on it."""

@@ -15,6 +15,8 @@ from typing import Any
 __all__ = ("Call", "Choice", "Offer", "Result", "Transcript", "Turn", "read_request")
 
 
+_OUTSIDE = re.compile(r"<(untrusted-[0-9a-f]+) [^\n]*>\n[^\n]*\n(.*)\n</\1>", re.DOTALL)
+"""A result that holds text from outside, between the marks that say so."""
 _NOTE = re.compile(r"\[From the application[^\]]{0,2000}\]")
 _NAMED = re.compile(r"call the tool `([A-Za-z0-9_-]{1,128})`")
 _ANY, _NONE = "call at least one of your tools", "call no tool"
@@ -134,7 +136,9 @@ def _hear(content: object, calls: Mapping[str, Call], turns: list[Turn]) -> None
 
 def _result(block: Mapping[str, Any], calls: Mapping[str, Call]) -> Result:
     call = calls.get(str(block.get("tool_use_id")), Call("", {}))
-    return Result(call, _text(block.get("content")), block.get("is_error") is True)
+    text = _text(block.get("content"))
+    outside = _OUTSIDE.fullmatch(text)
+    return Result(call, outside[2] if outside else text, block.get("is_error") is True)
 
 
 def _calls(content: object) -> dict[str, Call]:
