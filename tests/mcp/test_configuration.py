@@ -53,11 +53,13 @@ def test_what_is_turnkeeper_s_own() -> None:
         "timeout": None,
         "start_timeout": 5,
         "required": False,
+        "trusted": True,
     }
     entry = read({"url": "http://localhost:1/mcp?key=x", "turnkeeper": own})
     assert (entry.allow, entry.deny, entry.effects) == (("a", "b"), ("c",), {"a": "read", "b": "idempotent"})
     assert (entry.approval, entry.timeout, entry.start_timeout, entry.required) == ({"b": "always"}, None, 5.0, False)
-    assert entry.place == "http://localhost:1/mcp"
+    assert (entry.place, entry.is_trusted) == ("http://localhost:1/mcp", True)
+    assert not read({"command": "x"}).is_trusted
     assert (read({"command": "x"}).timeout, read({"command": "x"}).start_timeout) == (120.0, 30.0)
 
 
