@@ -10,6 +10,7 @@ __all__ = (
     "ABORTED",
     "CALL_LIMIT",
     "NOT_ALLOWED",
+    "ONE_CALL_ONLY",
     "OUTCOME_UNKNOWN",
     "TAMPERED",
     "UNDONE",
@@ -33,6 +34,10 @@ NOT_ALLOWED = "Not run: this is not available to the person you are talking with
 TAMPERED = "Not run: the arguments, or the person for whom it would run, are not those that were approved."
 UNDONE = "The call took too long and was undone: nothing was changed."
 ABORTED = "The call failed in the database and was undone: nothing was changed."
+ONE_CALL_ONLY = (
+    "Not run: only one call at a time may be made here, and this was not the first of the reply. Make it again, alone,"
+    " if it is still needed."
+)
 CALL_LIMIT = "Not run: the limit on tool calls for this turn is reached."
 
 

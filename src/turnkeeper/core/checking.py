@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from turnkeeper.core.accepting import check_accepted, check_calls_accepted, check_system_accepted
+from turnkeeper.core.replies import MOST_CALLS
 from turnkeeper.errors import HistoryError
 from turnkeeper.types import Block, Message
 from turnkeeper.wire.blocks import CLIENT_CALL, is_blank_text, is_server_call, server_result_for
@@ -224,14 +225,16 @@ def _check_results(message: Mapping[str, Any], waiting: Sequence[str], path: str
     content = message["content"]
     blocks = content if isinstance(content, list) else []
     answered = [block.get("tool_use_id") for block in blocks if block.get("type") == "tool_result"]
+    asked, done = set(waiting), set[str]()
     for call_id in answered:
-        if call_id not in waiting:
+        if not isinstance(call_id, str) or call_id not in asked:
             raise HistoryError(
                 f"the tool_result for {call_id!r} has no tool_use in the message before it; remove it", path=path
             )
-        if answered.count(call_id) > 1:
+        if call_id in done:
             raise HistoryError(f"{call_id!r} has two tool_result blocks; keep one", path=path)
-    missing = [call_id for call_id in waiting if call_id not in answered]
+        done.add(call_id)
+    missing = [call_id for call_id in waiting if call_id not in done]
     if missing:
         raise HistoryError(
             f"no tool_result for {', '.join(missing)}; add one for each (an is_error result if it was not run)",
@@ -247,9 +250,11 @@ def _check_calls(message: Mapping[str, Any], seen: set[str], path: str) -> list[
     if calls and message["role"] != "assistant":
         raise HistoryError("tool_use blocks belong in assistant messages", path=path)
     for call_id in calls:
-        if not call_id:
+        if not call_id or not isinstance(call_id, str):
             raise HistoryError("a tool_use block has no id", path=path)
         if call_id in seen:
             raise HistoryError(f"the tool_use id {call_id!r} was used before; ids must be unique", path=path)
         seen.add(call_id)
+    if len(calls) > MOST_CALLS:
+        raise HistoryError(f"the message holds {len(calls)} calls, and {MOST_CALLS} are the most", path=path)
     return calls

@@ -9,7 +9,7 @@ Laws
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
@@ -104,7 +104,8 @@ class Turn:
 
     `choice` is its tool choice (None: `auto`) and `choice_met` says that a reply has kept to it; `choice_refused` that
     the endpoint doesn't take it; `unmet` counts the replies that broke it, and `guided` is what that count was when the
-    choice was last said in words (None: it was not).
+    choice was last said in words (None: it was not). `places` says where in `calls` a call's id is, and `left`
+    how many of them have no result: so that an event costs the same however many calls a reply has.
     """
 
     number: int
@@ -127,6 +128,8 @@ class Turn:
     max_tokens: int | None = None
     delay: float = 0.0
     calls: tuple[Call, ...] = ()
+    places: Mapping[str, int] = field(default_factory=dict, repr=False)
+    left: int = 0
     over_limit: bool = False
     parked_at: float | None = None
     waits_for: TurnStatus | None = None
@@ -145,7 +148,9 @@ class Turn:
     @property
     def choice_in_force(self) -> bool:
         """The next reply is held against the choice: `none` holds to the end, a forced one until it was kept."""
-        return self.choice is not None and (self.choice["type"] == "none" or not self.choice_met)
+        if self.choice is None or self.choice["type"] == "auto":
+            return False
+        return self.choice["type"] == "none" or not self.choice_met
 
     @property
     def open_calls(self) -> tuple[Call, ...]:
@@ -237,7 +242,7 @@ def _parked(state: State, turn: Turn, event: TurnParked) -> State:
 
 
 def _ended(state: State, turn: Turn, event: TurnEnded) -> State:
-    if turn.open_calls:
+    if turn.left:
         raise IllegalEventError(f"the turn can't end: {turn.open_calls[0].id} has no result")
     turn = replace(turn, status=TurnStatus(event.status), reason=event.reason)
     return replace(state, phase=Phase.IDLE, turn=turn)
@@ -279,6 +284,8 @@ def _replied(state: State, turn: Turn, event: ReplyReceived) -> State:
         resent=turn.resent + 1 if action is Action.RESEND else 0,
         max_tokens=event.max_tokens if event.max_tokens is not None else turn.max_tokens,
         calls=(),
+        places={},
+        left=0,
     )
     state = replace(state, replies=state.replies + 1)
     if action is Action.RUN_CALLS:
@@ -286,7 +293,9 @@ def _replied(state: State, turn: Turn, event: ReplyReceived) -> State:
             Call(id=c.id, name=c.name, index=c.index, invalid_input=event.invalid_inputs.get(str(c.index)))
             for c in event.calls
         )
-        return replace(state, phase=Phase.ACTING, turn=replace(turn, calls=calls))
+        places = {call.id: place for place, call in enumerate(calls)}
+        turn = replace(turn, calls=calls, places=places, left=len(calls))
+        return replace(state, phase=Phase.ACTING, turn=turn)
     if event.status is None:
         return replace(state, phase=Phase.READY, turn=turn)
     turn = replace(turn, status=TurnStatus(event.status), reason=event.reason)
@@ -302,14 +311,15 @@ def _woken(state: State, turn: Turn, event: Event) -> State:
 
 
 def _called(state: State, turn: Turn, event: CallEvent) -> State:
-    position = next((i for i, call in enumerate(turn.calls) if call.id == event.call_id and call.is_open), None)
-    if position is None:
+    position = turn.places.get(event.call_id)
+    if position is None or not turn.calls[position].is_open:
         raise IllegalEventError(f"no open call {event.call_id!r} in this turn")
     call = turn.calls[position]
     after = moved(call, event)
     turn = replace(
         turn,
         calls=(*turn.calls[:position], after, *turn.calls[position + 1 :]),
+        left=turn.left - (not after.is_open),
         calls_run=turn.calls_run + (after.starts == 1 and call.starts == 0),
         over_limit=turn.over_limit or (isinstance(event, CallRejected) and event.reason == "limit_reached"),
     )
@@ -320,7 +330,7 @@ def _called(state: State, turn: Turn, event: CallEvent) -> State:
 
 def _settled(state: State, turn: Turn) -> State:
     """Where the calls lead: on while one is open, else to the next request or to the end."""
-    if turn.open_calls:
+    if turn.left:
         return replace(state, turn=turn)
     if turn.over_limit:
         turn = replace(turn, status=TurnStatus.LIMIT_REACHED, reason="calls")
@@ -363,7 +373,8 @@ def decide(state: State, limits: Limits, *, now: float) -> Decision:
         room = len(runnable) if limits.calls is None else max(limits.calls - turn.calls_run, 0)
         fresh = [call for call in runnable if call.starts == 0]
         over = tuple(fresh[room:])
-        return RunCalls(calls=tuple(call for call in runnable if call not in over), over=over)
+        refused = {call.id for call in over}
+        return RunCalls(calls=tuple(call for call in runnable if call.id not in refused), over=over)
     again = state.phase is Phase.REQUESTING or turn.attempt > 0
     counted = 0 if again else turn.requests
     if limit := reached(counted, turn.usage, state.money, now - turn.started_at, limits):

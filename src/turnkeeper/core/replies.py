@@ -23,6 +23,7 @@ from turnkeeper.wire.blocks import CLIENT_CALL, is_blank_text
 __all__ = (
     "ASK_AGAIN_LIMIT",
     "ENLARGE_LIMIT",
+    "MOST_CALLS",
     "REPLY_TABLE",
     "RESEND_LIMIT",
     "Action",
@@ -37,6 +38,8 @@ ASK_AGAIN_LIMIT = 1
 ENLARGE_LIMIT = 2
 """How often a cut reply is asked for again with more room."""
 ENLARGE_FACTOR = 4
+MOST_CALLS = 1_000
+"""Calls that one reply may hold; a reply with more is left out, and its turn fails."""
 RESEND_LIMIT = 10
 """How often a paused turn is sent on in a row."""
 
@@ -178,12 +181,14 @@ def judge(
     used: Mapping[Action, int],
     max_tokens: int,
     most_tokens: int | None,
+    calls: int = 0,
 ) -> Verdict:
     """Look the reply up and settle its bounds.
 
     `used` counts how often each bounded action has been taken (asking again and enlarging per turn, sending on in
     a row);
-    `max_tokens` is what the request allowed, `most_tokens` what the model allows (None: not known).
+    `max_tokens` is what the request allowed, `most_tokens` what the model allows (None: not known). `calls` is how many
+    calls the reply holds.
     """
     stop = NONE if stop_reason is None else stop_reason if stop_reason in _KNOWN else OTHER
     row = REPLY_TABLE[stop, shape]
@@ -194,6 +199,8 @@ def judge(
         room = min(max_tokens * ENLARGE_FACTOR, most_tokens or max_tokens * ENLARGE_FACTOR)
         if room <= max_tokens:
             action = Action.END
+    if action is Action.RUN_CALLS and calls > MOST_CALLS:
+        return Verdict(action=Action.DISCARD, kept=False, status=_failed, reason="too_many_calls")
     if action is Action.RUN_CALLS or action is Action.RESEND:
         return Verdict(action=action, kept=True, reason=row.reason)
     if action is Action.ASK_AGAIN or action is Action.ENLARGE:

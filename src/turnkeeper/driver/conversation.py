@@ -387,6 +387,7 @@ class Conversation:
             ),
             clock=self._plan.clock,
             most_at_once=self._most_at_once,
+            one_call=bool(self._plan.tool_choice.get("disable_parallel_tool_use")),
         )
 
     def _first_event(self) -> ConversationStarted:

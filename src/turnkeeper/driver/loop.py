@@ -55,6 +55,12 @@ from turnkeeper.wire.reply import WireReply
 __all__ = ("Loop", "Plan", "close_open_turn", "final_text")
 
 
+_WORTH_A_WARNING = frozenset(
+    {"tool_use_without_calls", "unknown_stop_reason", "empty_reply", "no_stop_reason", "too_many_calls"}
+)
+"""Reasons in a reply's verdict that the caller hears of."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What an agent brings to each of its turns."""
@@ -253,6 +259,7 @@ class Loop:
             used=turn.used,
             max_tokens=max_tokens,
             most_tokens=plan.model.max_output,
+            calls=sum(block.get("type") == CLIENT_CALL for block in blocks),
         )
         verdict, kept = held_against(
             verdict,
@@ -294,7 +301,7 @@ class Loop:
         recorder.stage(event, *updates)
         if kept == UNMET and turn.choice is not None:
             warn(recorder, BROKEN, f"a reply was left out: it did not keep to {said(turn.choice)}", at=plan.clock())
-        elif verdict.reason in ("tool_use_without_calls", "unknown_stop_reason", "empty_reply", "no_stop_reason"):
+        elif verdict.reason in _WORTH_A_WARNING:
             message = f"the reply stopped with {reply.stop_reason!r}: {verdict.reason.replace('_', ' ')}"
             warn(recorder, verdict.reason, message, at=plan.clock())
 

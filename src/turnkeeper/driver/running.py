@@ -11,13 +11,14 @@ from typing import Any
 
 import anyio
 
-from turnkeeper.core.answers import ABORTED, CALL_LIMIT, NOT_ALLOWED, UNDONE
+from turnkeeper.core.answers import ABORTED, CALL_LIMIT, NOT_ALLOWED, ONE_CALL_ONLY, UNDONE
 from turnkeeper.core.approvals import with_note
 from turnkeeper.core.calls import Call, CallState
 from turnkeeper.core.events import CallFinished, CallRejected, CallStarted, CallUnresolved
 from turnkeeper.core.identity import reaches
 from turnkeeper.core.machine import RunCalls
 from turnkeeper.core.trust import labelled, mark_of
+from turnkeeper.driver.choosing import warn
 from turnkeeper.driver.observing import watched_call
 from turnkeeper.driver.preparing import Preparer, Ready, Rejection
 from turnkeeper.driver.recorder import Recorder
@@ -57,6 +58,7 @@ class CallRunner:
         surroundings: Surroundings,
         clock: Callable[[], float],
         most_at_once: int | None,
+        one_call: bool = False,
     ) -> None:
         self._preparer = preparer
         self._recorder = recorder
@@ -64,6 +66,7 @@ class CallRunner:
         self._clock = clock
         self._most_at_once = most_at_once
         self._read_from: dict[str, str] = {}
+        self._one_call = one_call
 
     async def run(self, decision: RunCalls, blocks: Sequence[str]) -> None:
         """Bring every call of the decision to its end, or to where a person is needed.
@@ -72,9 +75,10 @@ class CallRunner:
         """
         for call in decision.over:
             self._reject(call, Rejection("limit_reached", CALL_LIMIT))
+        calls = self._one_of(decision.calls) if self._one_call else decision.calls
         ready: list[Ready] = []
         now = await self._about.standing.refresh(self._recorder)
-        for call in decision.calls:
+        for call in calls:
             prepared = self._preparer.prepare(call, blocks, await self._who(call, now))
             if isinstance(prepared, Rejection):
                 self._settle_unprepared(call, prepared)
@@ -93,6 +97,20 @@ class CallRunner:
             await self._run_one(ready[0])
         elif ready:
             await self._run_all(chain, free)
+
+    def _one_of(self, calls: Sequence[Call]) -> list[Call]:
+        """The calls without those beside the reply's first one, which are refused: not every endpoint keeps to one."""
+        turn = self._recorder.state.turn
+        first = turn.calls[0].id if turn is not None and turn.calls else None
+        beside = [call for call in calls if call.id != first and call.state is CallState.REQUESTED]
+        for call in beside:
+            self._reject(call, Rejection("one_call_only", ONE_CALL_ONLY))
+        if beside:
+            message = (
+                f"{len(beside) + 1} calls in one reply, though one at the most was asked for; the first one counts"
+            )
+            warn(self._recorder, "parallel_calls", message, at=self._clock())
+        return [call for call in calls if call not in beside]
 
     async def _run_all(self, chain: list[Ready], free: list[Ready]) -> None:
         limiter: AbstractAsyncContextManager[Any] = nullcontext()
@@ -198,7 +216,7 @@ class CallRunner:
         self._finish(one, await self._outcome(one, None))
         turn = self._recorder.state.turn
         # The last result of a reply becomes durable together with the request that carries it.
-        if turn is not None and turn.open_calls:
+        if turn is not None and turn.left:
             await self._recorder.flush()
 
     async def _in_transaction(self, one: Ready) -> None:
