@@ -233,7 +233,8 @@ class Service:
         if conversation_id in self._at_work:
             self._stopping.add(conversation_id)
             return True
-        conversation = await self.keeper.conversation(conversation_id, principal=principal)
+        who = principal or await self.owner(conversation_id)  # staff end it in its owner's name
+        conversation = await self.keeper.conversation(conversation_id, principal=who)
         if not conversation.is_open:
             return False
         await conversation.cancel()

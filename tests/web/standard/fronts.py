@@ -60,6 +60,10 @@ class Tap:
     def __init__(self) -> None:
         self.steps = 0
 
+    def let(self, steps: int) -> None:
+        """Let so many more pieces through."""
+        self.steps += steps
+
     async def sleep(self, seconds: float) -> None:
         while self.steps <= 0:  # noqa: ASYNC110 - the test's thread has no way to set an event of this loop
             await anyio.sleep(0.005)
@@ -98,7 +102,7 @@ class Front:
 
     def post(self, thread: str, messages: Sequence[Any] = (), **more: Any) -> httpx2.Response:
         """A run's request, answered whole."""
-        body = {"threadId": thread, "runId": "run-1", "messages": list(messages), **more}
+        body = {"threadId": thread, "runId": "run-1", "protocolVersion": "1.0", "messages": list(messages), **more}
         return self.http.post(f"{self._where}/agui", json=body)
 
     def run(self, thread: str, messages: Sequence[Any] = (), **more: Any) -> list[dict[str, Any]]:
@@ -111,7 +115,7 @@ class Front:
     @contextmanager
     def streaming(self, thread: str, messages: Sequence[Any]) -> Iterator[Iterator[dict[str, Any]]]:
         """A run's events while they come."""
-        body = {"threadId": thread, "runId": "run-1", "messages": list(messages)}
+        body = {"threadId": thread, "runId": "run-1", "protocolVersion": "1.0", "messages": list(messages)}
         with self.http.stream("POST", f"{self._where}/agui", json=body) as response:
             assert response.status_code == 200
             yield (json.loads(line[6:]) for line in response.iter_lines() if line.startswith("data: "))

@@ -68,7 +68,7 @@ def running(program: str, *arguments: str) -> Iterator[Node]:
     process = subprocess.Popen(
         ["node", program, *arguments], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
-    watchdog = threading.Timer(60, process.kill)
+    watchdog = threading.Timer(240, process.kill)
     watchdog.start()
     try:
         yield Node(process)

@@ -97,12 +97,19 @@ def data_of(event: BaseEvent) -> str:
 
 
 class Run:
-    """Encodes one run; ids are the client's. `calls`: calls are shown, see `Fold`."""
+    """Encodes one run; ids are the client's. `calls`: calls are shown, see `Fold`.
 
-    def __init__(self, thread: str, run: str, *, parent: str | None = None, calls: bool = False) -> None:
+    `version` is the protocol's version that the client declared. Clients from before 1.0 declare none, and end with an
+    error where an outcome is neither success nor interrupt: a cancelled run has no outcome for them.
+    """
+
+    def __init__(
+        self, thread: str, run: str, *, parent: str | None = None, calls: bool = False, version: str | None = None
+    ) -> None:
         self.thread, self.run, self.over = thread, run, False
         self._parent = parent
         self._calls = calls
+        self._version = version
         self._open: str | None = None
         self._usage: dict[str, tuple[Usage, int]] = {}
 
@@ -147,11 +154,11 @@ class Run:
         """The last event of a run."""
         self.over = True
         asked = [self._interrupt(one) for one in interrupts]
-        outcome: RunFinishedOutcome = RunFinishedSuccessOutcome()
+        outcome: RunFinishedOutcome | None = RunFinishedSuccessOutcome()
         if asked:
             outcome = RunFinishedInterruptOutcome(interrupts=asked)
         elif cancelled:
-            outcome = RunFinishedCancelledOutcome()
+            outcome = None if self._version is None else RunFinishedCancelledOutcome()
         result = {"status": status, **({"reason": reason} if reason else {})}
         return RunFinishedEvent(
             thread_id=self.thread, run_id=self.run, outcome=outcome, result=result, usage=self._counts() or None

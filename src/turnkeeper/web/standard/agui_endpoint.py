@@ -37,6 +37,7 @@ class RunInput(Believed):
     threadId: str  # noqa: N815
     runId: str  # noqa: N815
     parentRunId: str | None = None  # noqa: N815
+    protocolVersion: str | None = None  # noqa: N815
     messages: list[SentMessage]
     resume: list[_Resume] | None = None
 
@@ -46,7 +47,8 @@ async def run_agent(request: Request, asker: Asker) -> Response:
     asked = await read_body(request, RunInput)
     looked = await asker.look(asked.threadId)
     parent = checked_id(asked.parentRunId) if asked.parentRunId is not None else None
-    run = Run(looked.conversation, checked_id(asked.runId), parent=parent, calls=asker.calls)
+    name, version = checked_id(asked.runId), asked.protocolVersion
+    run = Run(looked.conversation, name, parent=parent, calls=asker.calls, version=version)
     if asked.resume:
         return await _resumed(request, asker, asked, looked, run)
     target, before = await asker.ask(looked, asked.messages)
