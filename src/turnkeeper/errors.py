@@ -15,6 +15,7 @@ __all__ = (
     "ArgumentsRejectedError",
     "ConfigurationError",
     "ConversationBusyError",
+    "ExtractionError",
     "HistoryError",
     "IllegalEventError",
     "InputError",
@@ -184,6 +185,25 @@ class ToolChoiceUnmet(TurnkeeperError):  # noqa: N818 - the name that says what 
         self.tool_choice = tool_choice
         self.came = came
         self.replies = replies
+        self.reply: Any = None
+
+
+class ExtractionError(TurnkeeperError):
+    """A text could not be brought into the form that was asked for; `reason` is a stable word for why.
+
+    `invalid` (what came does not fit, also after it was shown its faults), `refused`, `truncated`, `tool_choice_unmet`
+    (it made no record), or the reason of the limit that was met. `faults` is the list of what does not fit, as the
+    model was told it; `came` what came last: its text, or the record as JSON; `reply` the last turn's Reply. Look at
+    both: the type may ask for what the text does not say; make such fields optional.
+    """
+
+    code = "extraction"
+
+    def __init__(self, message: str, *, reason: str, came: str = "", faults: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.came = came
+        self.faults = faults
         self.reply: Any = None
 
 

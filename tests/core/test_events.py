@@ -19,7 +19,7 @@ SAMPLES: list[ev.Event] = [
     ev.MessagesImported(messages=('{"role":"user", "content":"a"}',)),
     ev.TurnStarted(content='"привет 🙂"'),
     ev.TurnStarted(content=None),
-    ev.TurnStarted(content='"go"', tool_choice={"type": "tool", "name": "найти"}),
+    ev.TurnStarted(content='"go"', tool_choice={"type": "tool", "name": "найти"}, ends_with_call=True),
     ev.ChoiceGuided(role="system", content='[{"type":"text","text":"Вызови `найти`"}]', unmet=1),
     ev.TurnResumed(at=3.0),
     ev.RequestStarted(number=1, attempt=2, model="claude-x", max_tokens=16, tool_choice={"type": "any"}),

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from tests.core.test_machine import FREE, finish, guided, replied, request, start, started
 from turnkeeper.core import events as ev
-from turnkeeper.core.machine import Phase, SendRequest, State, decide, replay
+from turnkeeper.core.machine import EndTurn, Phase, SendRequest, State, decide, replay
+from turnkeeper.types import TurnStatus
 
 
 def choosing(kind: str = "any") -> State:
@@ -47,3 +48,13 @@ def test_a_resumed_turn_keeps_its_choice_and_what_the_endpoint_said_of_it_and_co
     assert turn is not None
     assert (turn.choice, turn.choice_refused, turn.choice_in_force) == ({"type": "any"}, True, True)
     assert (turn.unmet, turn.guided) == (0, 0)
+
+
+def test_a_turn_that_ends_with_its_call_is_over_when_that_has_its_result() -> None:
+    begun = ev.TurnStarted(content='"hi"', tool_choice={"type": "any"}, ends_with_call=True)
+    state = replay([begun, request(), broke(), request(2)])
+    met = replace(replied("a", "b"), choice="met")
+    state = replay([met, start("a"), start("b"), finish("a", "failed")], state)
+    assert state.phase is Phase.ACTING
+    state = replay([finish("b")], state)
+    assert decide(state, FREE, now=100.0) == EndTurn(status=TurnStatus.COMPLETED)

@@ -85,6 +85,7 @@ class TurnStarted(Event):
     TurnParked): whoever goes on, in whatever process, can link to it.
     `injected` names the tools' parameters that the application had bound: whoever goes on with the turn must bind them.
     `tool_choice` is the choice that the turn keeps to, as the API's object; None where it is the default, `auto`.
+    `ends_with_call`: the turn is over once the choice was kept and those calls have results; they are not sent.
     """
 
     type = "turn_started"
@@ -95,6 +96,7 @@ class TurnStarted(Event):
     trace: str | None = None
     injected: tuple[str, ...] | None = None
     tool_choice: dict[str, Any] | None = None
+    ends_with_call: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

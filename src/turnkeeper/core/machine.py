@@ -104,8 +104,9 @@ class Turn:
 
     `choice` is its tool choice (None: `auto`) and `choice_met` says that a reply has kept to it; `choice_refused` that
     the endpoint doesn't take it; `unmet` counts the replies that broke it, and `guided` is what that count was when the
-    choice was last said in words (None: it was not). `places` says where in `calls` a call's id is, and `left`
-    how many of them have no result: so that an event costs the same however many calls a reply has.
+    choice was last said in words (None: it was not). `ends_with_call`: once it was kept, its calls end the turn.
+    `places` says where in `calls` a call's id is, and `left` how many of them have no result: so that an event costs
+    the same however many calls a reply has.
     """
 
     number: int
@@ -118,6 +119,7 @@ class Turn:
     choice_refused: bool = False
     unmet: int = 0
     guided: int | None = None
+    ends_with_call: bool = False
     calls_run: int = 0
     usage: Usage = field(default_factory=Usage)
     cost: Decimal = Decimal(0)
@@ -201,6 +203,7 @@ def _after(state: State, event: Event) -> State:
     if isinstance(event, TurnStarted):
         number = state.turns + 1
         turn = Turn(number=number, started_at=event.at, key=event.key, choice=event.tool_choice)
+        turn = replace(turn, ends_with_call=event.ends_with_call is True)
         return replace(state, phase=Phase.READY, turns=number, turn=turn)
     if isinstance(event, ConversationStarted | IdentityChanged):
         return _known(state, event)
@@ -224,6 +227,7 @@ def _resumed(state: State, turn: Turn, event: Event) -> State:
     # of it in words is in the history still.
     anew = Turn(number=turn.number, started_at=event.at, key=turn.key, choice=turn.choice, choice_met=turn.choice_met)
     anew = replace(anew, choice_refused=turn.choice_refused, guided=None if turn.guided is None else 0)
+    anew = replace(anew, ends_with_call=turn.ends_with_call)
     return replace(state, phase=Phase.READY, turn=anew)
 
 
@@ -335,6 +339,8 @@ def _settled(state: State, turn: Turn) -> State:
     if turn.over_limit:
         turn = replace(turn, status=TurnStatus.LIMIT_REACHED, reason="calls")
         return replace(state, phase=Phase.CLOSING, turn=turn)
+    if turn.ends_with_call and turn.choice_met:
+        return replace(state, phase=Phase.CLOSING, turn=replace(turn, status=TurnStatus.COMPLETED))
     return replace(state, phase=Phase.READY, turn=turn)
 
 

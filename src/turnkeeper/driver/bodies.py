@@ -129,6 +129,17 @@ class RequestBody:
         """The same with other tools."""
         return RequestBody(tools=tools, **self._given)
 
+    @property
+    def system(self) -> Any:
+        """The system prompt as it was given."""
+        return self._given["system"]
+
+    def having(self, *, system: Any, tools: list[dict[str, Any]], extra: Mapping[str, Any]) -> RequestBody:
+        """The same with another prompt, other tools and other extras."""
+        made = RequestBody(tools=tools, **{**self._given, "system": system, "extra": extra})
+        made._caching = self._caching
+        return made
+
     def for_one_turn(self) -> RequestBody:
         """The same for a turn that no other follows; where no call is possible, its messages are not written."""
         if self._caching is None or self._tools:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from typing import Any, Literal
 
 import anyio
@@ -197,7 +198,8 @@ class Conversation:
     def _started(self, content: str | None, key: str | None = None) -> TurnStarted:
         who, bound = _as_dict(self.principal), bound_names(self._registry, self._injected)
         choice = None if self._plan.tool_choice == AUTO else self._plan.tool_choice
-        return TurnStarted(at=self._now(), content=content, key=key, principal=who, injected=bound, tool_choice=choice)
+        begun = TurnStarted(at=self._now(), content=content, key=key, principal=who, injected=bound, tool_choice=choice)
+        return replace(begun, ends_with_call=True) if self._plan.ends_with_call else begun
 
     def _choice_of(self, events: Sequence[Event]) -> Mapping[str, Any]:
         """The choice of the turn that begins or goes on with these events: a turn keeps the one it began with."""

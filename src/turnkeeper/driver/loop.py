@@ -70,6 +70,7 @@ class Plan:
     max_tokens: int
     tool_choice: dict[str, Any]
     tool_choice_asks: int
+    ends_with_call: bool = False
     thinking: str | None
     names: tuple[str, ...]
     limits: Limits

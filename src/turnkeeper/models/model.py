@@ -42,6 +42,7 @@ class Model:
     takes that value; `thinking_off_effort` is the highest effort beside thinking switched off. `tool_overhead` are the
     tokens that having tools adds to the prompt, `tool_overhead_forced` with tool_choice any or tool. `image_limit`
     counts images of a request, `image_tokens` is the most that one costs, `image_edge` the pixels it is scaled to.
+    `structured_output` says whether it takes `output_config.format`.
     `window_overflow` says what happens to input plus max_tokens beyond the window. `unsettled` names the fields whose
     value rests on reports or inference only.
     """
@@ -69,6 +70,7 @@ class Model:
     system_role: bool | None = None
     prefill: bool = True
     conversation_binding: bool = False
+    structured_output: bool | None = None
     sampling: Sampling = "unknown"
     window_overflow: Literal["accepted", "refused", "unknown"] = "unknown"
     root_combinators: Literal["accepted", "refused", "unknown"] = "unknown"

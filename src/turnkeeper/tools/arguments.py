@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from turnkeeper.tools.definition import Tool
 
-__all__ = ("BroughtCheck", "Check", "TypedCheck", "check_arguments")
+__all__ = ("BroughtCheck", "Check", "TypedCheck", "check_arguments", "told")
 
 _MOST_FAULTS = 12
 _REASON_LIMIT = 300
@@ -48,7 +48,7 @@ def check_arguments(tool: Tool[..., Any], input: Any) -> Mapping[str, Any]:  # n
     except RecursionError:
         raise ArgumentsRejectedError(f"The arguments are nested too deeply, so the tool was not run. {_END}") from None
     if faults:
-        raise ArgumentsRejectedError(_told(faults))
+        raise ArgumentsRejectedError(told(faults, "The arguments don't fit the tool, so it was not run:", _END))
     return arguments
 
 
@@ -63,14 +63,15 @@ def _as_object(given: Any) -> dict[str, Any] | None:
     return given if isinstance(given, dict) else dict(given) if isinstance(given, Mapping) else None
 
 
-def _told(faults: list[Fault]) -> str:
-    lines = ["The arguments don't fit the tool, so it was not run:"]
+def told(faults: list[Fault], head: str, end: str) -> str:
+    """The faults as the model reads them, a line each, between two sentences."""
+    lines = [head]
     for fault in faults[:_MOST_FAULTS]:
         given = "" if fault.value is NOTHING else f"; got {shown(fault.value)}"
         lines.append(f"- {_named(fault.path)}: {cut(fault.reason, _REASON_LIMIT)}{given}")
     if len(faults) > _MOST_FAULTS:
         lines.append(f"- and {len(faults) - _MOST_FAULTS} more")
-    lines.append(_END)
+    lines.append(end)
     text: str = clean_value("\n".join(lines))
     return text
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from turnkeeper.simulator.practice.mentions import Message
 from turnkeeper.simulator.practice.phrasebook import Phrasebook
+from turnkeeper.simulator.practice.sentiment import feeling
 from turnkeeper.simulator.practice.words import folded, tokens
 
 __all__ = ("Filled", "fill", "words_of_name")
@@ -146,6 +147,9 @@ class _Filling:
 
     def _evidence(self, name: str, schema: Mapping[str, Any], depth: int) -> Any:
         options, kind = schema.get("enum"), _kind(schema)
+        felt = feeling(words_of_name(name), schema, self.message.text)
+        if felt is not None:
+            return felt
         if isinstance(options, list):
             return next(iter(self._members(options)), None)
         if kind == "string":
