@@ -109,11 +109,8 @@ class TurnResumed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChoiceGuided(Event):
-    """The tool choice, said in words: `content` is the JSON text of the blocks that join the history, word for word.
-
-    `role` is `system` where the model takes such messages, else `user`; `unmet` how many replies of the turn had broken
-    the choice before. What no kept reply has followed leaves the history with the next message of the user.
-    """
+    """The tool choice, said in words: `content` is the JSON text of the blocks that join the history, word for word, in a
+    message of that `role`; `unmet` is how many replies of the turn had broken the choice before."""
 
     type = "choice_guided"
     raw = frozenset({"content"})
