@@ -109,8 +109,10 @@ class TurnResumed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChoiceGuided(Event):
-    """The tool choice, said in words: `content` is the JSON text of the blocks that join the history, word for word, in a
-    message of that `role`; `unmet` is how many replies of the turn had broken the choice before."""
+    """The tool choice in words: `content` is the JSON text of the blocks that join the history, in a message of `role`.
+
+    `unmet` is how many replies of the turn had broken the choice before.
+    """
 
     type = "choice_guided"
     raw = frozenset({"content"})
