@@ -174,6 +174,16 @@ async def test_a_model_that_makes_no_record_ends_in_the_same_error(make: Make) -
     assert isinstance(raised.value.__cause__, tk.errors.ToolChoiceUnmet)
 
 
+async def test_of_several_records_the_first_counts_and_one_that_is_no_json_is_asked_for_again(make: Make) -> None:
+    twice = reply(call("record", GOOD), call("record", {"positive": 0, "negative": 1}))
+    broken = reply(call("record", raw_input='{"positive": 0.9, "nega'))
+    api = MessagesAPI(script(twice, broken, record(GOOD)), imitation="ollama")
+    agent = make(api, model="qwen3")
+    assert await agent.extract_async(Sentiment, "I love my cats!") == CATS
+    assert await agent.extract_async(Sentiment, "I love my cats!") == CATS
+    assert len(api.requests) == 3
+
+
 async def test_a_limit_that_is_met_is_named(make: Make) -> None:
     api = MessagesAPI(script("no", then="last"), imitation="ollama")
     agent = make(api, model="llama3.2", limits=tk.Limits(requests=1))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 import math
 import random
 import time
@@ -12,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequen
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import Any
 
 import anyio
 
@@ -23,6 +22,7 @@ from turnkeeper.core.tool_choice import check_tool_choice, parse_tool_choice, ro
 from turnkeeper.driver import portal
 from turnkeeper.driver.bodies import RequestBody, caching_for
 from turnkeeper.driver.conversation import Conversation
+from turnkeeper.driver.extraction import Extracts
 from turnkeeper.driver.finishing import finished
 from turnkeeper.driver.keeper import Keeper
 from turnkeeper.driver.leasing import LEASE_SECONDS
@@ -39,16 +39,10 @@ from turnkeeper.models import find
 from turnkeeper.tools import Registry
 from turnkeeper.types import Limits, Message, Principal, ToolChoice
 
-if TYPE_CHECKING:
-    from turnkeeper.driver.extracting import Way
-    from turnkeeper.tools.target import Target
-
 __all__ = ("Agent",)
 
-T = TypeVar("T")
 
-
-class Agent:
+class Agent(Extracts):
     """What answers: configured once, used for any number of conversations.
 
     Args:
@@ -140,7 +134,7 @@ class Agent:
         self._owns_client = client is None or not hasattr(client, "post")
         self._clients: dict[Any, APIClient] = {}
         self._users: dict[Any, int] = {}
-        self._targets: dict[Any, tuple[Any, Target, tuple[Way, ...]]] = {}
+        self._targets = {}
         self._most_at_once = most_calls_at_once
         self.approval_seconds = approval_seconds
         self.lease_seconds = lease_seconds
@@ -220,55 +214,6 @@ class Agent:
     def run_sync(self, prompt: str | Sequence[Mapping[str, Any]]) -> Reply:
         """`run` for synchronous code; works inside a running event loop too (notebooks)."""
         return portal.call(lambda: self.run(prompt))
-
-    @overload
-    async def extract_async(self, kind: type[T], text: str | Sequence[Mapping[str, Any]]) -> T: ...
-    @overload
-    async def extract_async(self, kind: Any, text: str | Sequence[Mapping[str, Any]]) -> Any: ...
-    async def extract_async(self, kind: Any, text: str | Sequence[Mapping[str, Any]]) -> Any:
-        """What a text says, as a value of a type: a pydantic model, a dataclass, a TypedDict, `list[…]`, a Literal, …
-
-        `text` may be content blocks too, such as a document or an image. A mapping in place of the type is a JSON
-        Schema, and the value plain JSON. By structured output where the model has it, else by a forced call; the
-        agent's own tools are not offered. What doesn't fit the type, its bounds included, is asked for once more.
-        ExtractionError says what came; APIError, InputError as for `run`.
-        """
-        return await self._extract(*self._target(kind), text)
-
-    @overload
-    def extract(self, kind: type[T], text: str | Sequence[Mapping[str, Any]]) -> T: ...
-    @overload
-    def extract(self, kind: Any, text: str | Sequence[Mapping[str, Any]]) -> Any: ...
-    def extract(self, kind: Any, text: str | Sequence[Mapping[str, Any]]) -> Any:
-        """`extract_async` for synchronous code; works inside a running event loop too (notebooks)."""
-        target, given = self._target(kind)
-        return portal.call(lambda: self._extract(target, given, text))
-
-    def _target(self, kind: Any) -> tuple[Target, tuple[Way, ...]]:
-        """The target of a type and the ways to it, made once."""
-        from turnkeeper.driver.extracting import ways  # noqa: PLC0415 - with pydantic, where it is used
-        from turnkeeper.tools.target import Target  # noqa: PLC0415
-
-        try:
-            hash(kind)
-            key, known = kind, self._targets.get(kind)
-        except TypeError:  # a schema, or a type with one of its annotations
-            key, known = id(kind), self._targets.get(id(kind))
-        if known is None or (key is not kind and known[0] is not kind):
-            target = Target.for_schema(kind) if isinstance(kind, Mapping) else Target.for_type(kind)
-            known = self._targets[key] = (kind, target, ways(self._plan, target))
-        return known[1], known[2]
-
-    async def _extract(self, target: Target, given: tuple[Way, ...], text: str | Sequence[Mapping[str, Any]]) -> Any:
-        from turnkeeper.driver.extracting import extract  # noqa: PLC0415
-
-        def converse(way: Way) -> Conversation:
-            other = copy.copy(self)
-            other._plan, other._registry = way.plan, way.registry
-            return other._in_memory()
-
-        async with self._connected():
-            return await extract(target, given, text, converse)
 
     async def answer(self, messages: Sequence[Message]) -> Reply:
         """One turn in memory that answers an existing message list; HistoryError says what is wrong with it."""

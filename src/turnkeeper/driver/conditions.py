@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from turnkeeper.core.events import Event, TurnStarted
+from turnkeeper.core.tool_choice import AUTO
 from turnkeeper.driver.recorder import Recorder
 from turnkeeper.driver.standing import hidden_from
 from turnkeeper.errors import ConfigurationError
@@ -12,7 +14,7 @@ from turnkeeper.journal.port import Journal
 from turnkeeper.tools import Registry
 from turnkeeper.types import Principal
 
-__all__ = ("bound_names", "check_bound", "check_choice", "check_journal", "check_tools")
+__all__ = ("bound_names", "check_bound", "check_choice", "check_journal", "check_tools", "choice_of")
 
 
 def bound_names(registry: Registry, injected: Mapping[str, Any]) -> tuple[str, ...] | None:
@@ -54,6 +56,13 @@ def check_tools(recorder: Recorder, conversation_id: str, *, has_tools: bool) ->
             f"conversation {conversation_id!r} holds tool calls, and the API wants tools defined then: bring the same"
             " tools"
         )
+
+
+def choice_of(recorder: Recorder, events: Sequence[Event], own: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The choice of the turn that begins or goes on with these events: a turn keeps the one it began with."""
+    turn = recorder.state.turn
+    begins = turn is None or any(isinstance(event, TurnStarted) for event in events)
+    return own if begins or turn is None else turn.choice or AUTO
 
 
 def check_choice(choice: Mapping[str, Any], registry: Registry, who: Principal | None) -> None:

@@ -15,7 +15,7 @@ from turnkeeper.core.checking import check_ending, check_messages, check_user_co
 from turnkeeper.core.events import ConversationStarted, Event, MessagesImported, TurnResumed, TurnStarted
 from turnkeeper.core.machine import Phase
 from turnkeeper.core.tool_choice import AUTO
-from turnkeeper.driver.conditions import bound_names, check_bound, check_choice, check_journal, check_tools
+from turnkeeper.driver.conditions import bound_names, check_bound, check_choice, check_journal, check_tools, choice_of
 from turnkeeper.driver.importing import as_reply
 from turnkeeper.driver.leasing import Hold, held, new_holder
 from turnkeeper.driver.loop import Loop, Plan, close_open_turn
@@ -201,12 +201,6 @@ class Conversation:
         begun = TurnStarted(at=self._now(), content=content, key=key, principal=who, injected=bound, tool_choice=choice)
         return replace(begun, ends_with_call=True) if self._plan.ends_with_call else begun
 
-    def _choice_of(self, events: Sequence[Event]) -> Mapping[str, Any]:
-        """The choice of the turn that begins or goes on with these events: a turn keeps the one it began with."""
-        turn = self._recorder.state.turn
-        begins = turn is None or any(isinstance(event, TurnStarted) for event in events)
-        return self._plan.tool_choice if begins or turn is None else turn.choice or AUTO
-
     def _check_bound(self) -> None:
         check_bound(self._recorder, self.id, self._registry, self._injected)
 
@@ -353,7 +347,7 @@ class Conversation:
             return reply_of(recorder, self.id)
         if any(isinstance(event, TurnStarted) for event in events):
             self._standing.check(recorder, who)
-        check_choice(self._choice_of(events), self._registry, who)
+        check_choice(choice_of(recorder, events, self._plan.tool_choice), self._registry, who)
         error = None
         with observed(self._plan, recorder, self.id, self.principal, events):
             if recorder.last == 0 and recorder.state.turns == 0:

@@ -96,7 +96,7 @@ async def _extract(
                 reason, f"the turn ended {reply.status} ({reason})"
             )
             raise _failure(f"no {target.name} was extracted: {why}", reply, reason, came=reply.text)
-        came = reply.text if way.native else reply.calls[-1].input
+        came = reply.text if way.native else _record_of(reply)
         try:
             return target.read(came) if way.native else target.value_of(came)
         except Misfit as found:
@@ -104,6 +104,12 @@ async def _extract(
     assert misfit is not None
     text = f"what came is no {target.name}: {'; '.join(misfit.faults)}"
     raise _failure(text, reply, "invalid", came=came, faults=misfit.faults) from misfit
+
+
+def _record_of(reply: Reply) -> Any:
+    """What the call gave; of one whose input was no JSON, what the endpoint made of that."""
+    taken = [call.input for call in reply.calls if call.outcome == "succeeded"]
+    return taken[0] if taken else reply.calls[0].input
 
 
 def _failure(text: str, reply: Any, reason: str, *, came: Any, faults: tuple[str, ...] = ()) -> ExtractionError:
