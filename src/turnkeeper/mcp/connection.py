@@ -24,7 +24,7 @@ from pydantic import ValidationError
 
 from turnkeeper.mcp.configuration import ServerEntry
 from turnkeeper.mcp.errors import MCPServerError
-from turnkeeper.mcp.transports import LastWords, opened_streams
+from turnkeeper.mcp.transports import FATE, Fate, LastWords, opened_streams
 from turnkeeper.tools.masking import mask
 
 __all__ = ("Connection", "LostError", "NotSentError")
@@ -43,6 +43,10 @@ _INFO = mcp_types.Implementation(name="turnkeeper", version="0.1.0")
 
 class LostError(Exception):
     """The connection broke while the call ran: nobody knows whether it took effect."""
+
+
+class ForgottenError(Exception):
+    """The endpoint does not know the session any more (it was started anew, say), and so did nothing."""
 
 
 class NotSentError(Exception):
@@ -133,10 +137,9 @@ class Connection:
                 except LostError:
                     if attempt == 2 or not repeatable:
                         raise
-                except MCPError as error:
-                    # The endpoint has forgotten the session, and so did nothing: it was started anew, say.
-                    if attempt == 2 or not self.entry.is_remote or error.message != "Session terminated":
-                        raise
+                except ForgottenError:
+                    if attempt == 2:
+                        raise NotSentError("the endpoint does not know its own sessions") from None
                     await _end(life)
             raise AssertionError
 
@@ -259,6 +262,8 @@ class Connection:
         life.under_way += 1
         # `meta` is typed as the protocol's own members, and any others may stand beside them
         given: Any = dict(meta)
+        fate = Fate()
+        FATE.set(fate)
         work = asyncio.ensure_future(
             life.client.call_tool(tool, dict(arguments), progress_callback=progress, meta=given)
         )
@@ -270,6 +275,8 @@ class Connection:
                 raise LostError
             return work.result()
         except MCPError as error:
+            if fate.forgotten:
+                raise ForgottenError from error
             lost = life.is_over or (self.entry.is_remote and error.code == mcp_types.CONNECTION_CLOSED)
             if not lost:
                 raise

@@ -12,6 +12,7 @@ import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from types import TracebackType
 from typing import Any
 
@@ -26,11 +27,12 @@ from turnkeeper.mcp.mending import mended
 from turnkeeper.tools.masking import mask
 from turnkeeper.tools.wording import clean
 
-__all__ = ("LastWords", "Watched", "opened_streams")
+__all__ = ("FATE", "Fate", "LastWords", "Watched", "opened_streams")
 
 logger = logging.getLogger("turnkeeper.mcp")
 
 _CONNECT_SECONDS = 10.0
+_NOT_FOUND = 404
 _LONGEST_LINE = 2_000
 _KEPT_LINES = 5
 
@@ -111,6 +113,24 @@ class Watched:
         return found
 
 
+class Fate:
+    """What is known of one call's request beyond its answer."""
+
+    forgotten = False
+    """The endpoint did not know the session any more, and so did nothing."""
+
+
+FATE: ContextVar[Fate] = ContextVar("FATE")
+"""Set around a call; the library sends a request in the context of whoever makes it."""
+
+
+async def _noted(response: httpx2.Response) -> None:
+    # 404 for a request with a session's id means just this, and a new session is to be begun (MCP 2025-11-25,
+    # "Transports"); what the body says differs from server to server.
+    if response.status_code == _NOT_FOUND and "mcp-session-id" in response.request.headers:
+        FATE.get(Fate()).forgotten = True
+
+
 @asynccontextmanager
 async def opened_streams(
     entry: ServerEntry, *, ended: Callable[[], None], words: LastWords | None
@@ -128,8 +148,10 @@ async def opened_streams(
     # Whatever a call may take is its tool's timeout; the client must not give up earlier.
     patience = None if entry.timeout is None else entry.timeout + _CONNECT_SECONDS
     timeout = httpx2.Timeout(_CONNECT_SECONDS, read=patience)
+    client = create_mcp_http_client(headers=dict(entry.headers), timeout=timeout)
+    client.event_hooks["response"].append(_noted)
     async with (
-        create_mcp_http_client(headers=dict(entry.headers), timeout=timeout) as client,
+        client,
         streamable_http_client(entry.url, http_client=client) as (read, write),
     ):
         yield Watched(read, ended), write
