@@ -106,9 +106,7 @@ class CallRunner:
         for call in beside:
             self._reject(call, Rejection("one_call_only", ONE_CALL_ONLY))
         if beside:
-            message = (
-                f"{len(beside) + 1} calls in one reply, though one at the most was asked for; the first one counts"
-            )
+            message = f"{len(beside) + 1} calls in one reply, though only one was allowed: the first one counts"
             warn(self._recorder, "parallel_calls", message, at=self._clock())
         return [call for call in calls if call not in beside]
 
