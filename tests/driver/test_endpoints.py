@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 import turnkeeper as tk
 from tests.driver.conftest import agent_over
 from tests.wire.test_any_json import BODIES, EVENTS
+from turnkeeper.client import chunks
 from turnkeeper.driver import asking
 from turnkeeper.journal import MemoryJournal
 from turnkeeper.testing import FixedClock, MessagesAPI
@@ -374,7 +375,7 @@ async def test_a_body_that_does_not_end_with_its_reply_is_not_waited_for(
 )
 async def test_an_answer_without_measure_is_given_up(monkeypatch: pytest.MonkeyPatch, answer: bytes) -> None:
     monkeypatch.setattr(sse, "LARGEST_EVENT", 1_000)
-    monkeypatch.setattr(asking, "LARGEST_EVENT", 1_000)
+    monkeypatch.setattr(chunks, "LARGEST_REPLY", 1_000)
     updates = await told(agent_over(Endpoint(answer, GOOD).client))
     assert [update.reason for update in updates if isinstance(update, RetryScheduled)] == ["malformed_reply"]
 

@@ -263,3 +263,21 @@ def test_what_has_no_form_is_an_error(value: Any, words: str) -> None:
 def test_the_same_object_twice_is_no_cycle() -> None:
     shared = {"a": 1}
     assert rendered([shared, shared]) == '[{"a":1},{"a":1}]'
+
+
+def test_generators_inside_generators_and_large_items_end_as_well() -> None:
+    def numbers() -> Iterator[int]:
+        taken.append(1)
+        yield from itertools.count()
+
+    taken: list[int] = []
+    rendered = str(render_result({"all": (numbers() for _ in itertools.count())}, limit=10**9))
+    assert len(taken) == 11  # ten give ten thousand each, and what is left is for the mark
+    assert "[truncated: more than 0 items, the rest was not read]" in rendered
+
+    pieces = ("ж" * 1_000_000 for _ in itertools.count())
+    rendered = str(render_result(pieces, limit=10**9))
+    assert rendered.count("ж") == 11_000_000
+    assert "[truncated: more than 10000000 characters, the rest was not read]" in rendered
+    rows = ({"note": "y" * 6_000_000} for _ in itertools.count())
+    assert str(render_result(rows, limit=10**9)).count("note") == 2

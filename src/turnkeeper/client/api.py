@@ -17,6 +17,7 @@ from typing import Any
 import anthropic
 import httpx2
 
+from turnkeeper.client.chunks import Chunks, bound_refusal, patience_of
 from turnkeeper.client.failures import failure_from
 from turnkeeper.client.own_secrets import Hide, hiding, values_of
 from turnkeeper.errors import APIError, ConfigurationError
@@ -46,7 +47,7 @@ class RawStream:
     binary event stream; `hide` takes the request's secrets out of what the stream says of a failure.
     """
 
-    chunks: AsyncGenerator[bytes, None]
+    chunks: Chunks
     request_id: str | None
     framed: bool
     hide: Hide
@@ -72,6 +73,7 @@ class APIClient:
             self._options["headers"] = dict(headers)
         if timeout is not None:
             self._options["timeout"] = httpx2.Timeout(timeout, connect=5.0)
+        self._patience = patience_of(self._options.get("timeout", getattr(sdk, "timeout", None)))
         self._as_object = isinstance(sdk, _TAKE_OBJECTS)
 
     @classmethod
@@ -89,7 +91,7 @@ class APIClient:
         Dropped without `aclose`, it closes its connections when it is collected.
         """
         try:
-            sdk = anthropic.AsyncAnthropic(api_key=api_key, base_url=base_url, max_retries=0)
+            sdk = _own(api_key, base_url)
         except (anthropic.AnthropicError, ValueError) as error:
             raise ConfigurationError(
                 f"the credentials can't be used: {mask_values(str(error), _given(api_key))}"
@@ -100,7 +102,7 @@ class APIClient:
                     "no API key: set ANTHROPIC_API_KEY, pass api_key= or client=, or use turnkeeper.testing.MessagesAPI"
                     " to run without one"
                 )
-            sdk = anthropic.AsyncAnthropic(api_key="none", base_url=base_url, max_retries=0)
+            sdk = _own("none", base_url)
         if any(not (one.isascii() and one.isprintable()) for one in (sdk.api_key, sdk.auth_token) if one):
             raise ConfigurationError(
                 "the key holds characters that no key has (a blank line, a letter that is not ASCII?)"
@@ -119,26 +121,33 @@ class APIClient:
 
     async def send(self, body: bytes, *, headers: Mapping[str, str] | None = None) -> RawAnswer:
         """One request, answered whole; `headers` are its own. Raises APIError."""
-        response = await self._post(body, headers)
-        return RawAnswer(response.content, self._request_id(response))
+        async with self.stream(body, headers=headers) as answer:
+            return RawAnswer(b"".join([chunk async for chunk in answer.chunks]), answer.request_id)
 
     @asynccontextmanager
     async def stream(self, body: bytes, *, headers: Mapping[str, str] | None = None) -> AsyncIterator[RawStream]:
         """One request, answered as a stream: `async with client.stream(body) as answer`. Raises APIError."""
-        response = await self._post(body, headers, stream=True, stream_cls=anthropic.AsyncStream[Any])
+        response = await self._post(body, headers)
         framed = response.headers.get("content-type", "").startswith(CONTENT_TYPE)
         hide = self._hide(response.request)
         try:
-            yield RawStream(_chunks(response, hide), self._request_id(response), framed, hide)
+            chunks = Chunks(_chunks(response, hide), patience=self._patience)
+            yield RawStream(chunks, self._request_id(response), framed, hide)
         finally:
             await response.aclose()
 
-    async def _post(self, body: bytes, headers: Mapping[str, str] | None, **more: Any) -> httpx2.Response:
+    async def _post(self, body: bytes, headers: Mapping[str, str] | None) -> httpx2.Response:
+        """The answer, not read yet: an answer asked for as a whole is read here as well, within bounds."""
         # The failure is raised outside of the handler: no traceback, and no tool that reads them, finds the exception
         # of the SDK behind it, whose text and request hold keys.
         try:
             response: httpx2.Response = await self._sdk.post(
-                _PATH, cast_to=httpx2.Response, options=self._with(headers), **more, **self._payload(body)
+                _PATH,
+                cast_to=httpx2.Response,
+                options=self._with(headers),
+                stream=True,
+                stream_cls=anthropic.AsyncStream[Any],
+                **self._payload(body),
             )
         except Exception as error:
             failure = self._failure(error)
@@ -162,6 +171,11 @@ class APIClient:
     async def aclose(self) -> None:
         """Close the connections."""
         await self._sdk.close()
+
+
+def _own(api_key: str | None, base_url: str | None) -> anthropic.AsyncAnthropic:
+    http = anthropic.DefaultAsyncHttpxClient(event_hooks={"response": [bound_refusal]})
+    return anthropic.AsyncAnthropic(api_key=api_key, base_url=base_url, max_retries=0, http_client=http)
 
 
 _closing: set[asyncio.Task[None]] = set()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 from typing import Any
 
 import anyio
 
 from turnkeeper.client.api import APIClient, RawStream
+from turnkeeper.client.chunks import Chunks
 from turnkeeper.client.failures import failure_in_stream
 from turnkeeper.driver.observing import RequestWatch
 from turnkeeper.errors import APIError
@@ -17,7 +18,7 @@ from turnkeeper.wire.frames import FrameDecoder
 from turnkeeper.wire.json import MOST_NESTED, decode, fold_surrogates
 from turnkeeper.wire.received import MalformedReplyError
 from turnkeeper.wire.reply import WireReply, read_reply
-from turnkeeper.wire.sse import LARGEST_EVENT, Decoder, ServerEvent
+from turnkeeper.wire.sse import Decoder, ServerEvent
 from turnkeeper.wire.stream import Assembly
 
 __all__ = ("BrokenReplyError", "ask")
@@ -115,8 +116,6 @@ async def _read(answer: RawStream, message: Assembly, emit: Emit | None, watch: 
             body += chunk
             if body[:1] != b"{":
                 body = body.lstrip(_BLANK)
-            if len(body) > LARGEST_EVENT:
-                raise MalformedReplyError(f"the answer is larger than {LARGEST_EVENT} bytes")
             if not body or body[:1] == b"{":
                 continue
             decoder, piece = Decoder(), bytes(body)
@@ -125,6 +124,8 @@ async def _read(answer: RawStream, message: Assembly, emit: Emit | None, watch: 
             if data is None:
                 continue
             message.take(data)
+            if data.get("type") != "ping":
+                answer.chunks.alive()
             if data.get("type") == "content_block_delta":
                 watch.chunk()
             if teller is not None:
@@ -135,7 +136,7 @@ async def _read(answer: RawStream, message: Assembly, emit: Emit | None, watch: 
     return bytes(body) if decoder is None and body else None
 
 
-async def _drain(chunks: AsyncGenerator[bytes, None]) -> None:
+async def _drain(chunks: Chunks) -> None:
     """Read the end of a body whose reply is whole: only then can its connection take the next request."""
     left = _REST_BYTES
     with anyio.move_on_after(_REST_SECONDS, shield=True), suppress(APIError):

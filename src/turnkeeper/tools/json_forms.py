@@ -39,10 +39,14 @@ from pydantic_core import PydanticSerializationError
 
 from turnkeeper.tools.wording import clean
 
-__all__ = ("ITEM_LIMIT", "UnrenderableError", "collected", "data_url", "json_text", "media_type", "plain")
+__all__ = ("ITEM_LIMIT", "Collecting", "UnrenderableError", "collected", "data_url", "json_text", "media_type", "plain")
 
 ITEM_LIMIT = 10_000
 """Items that are taken from a generator or iterator; whatever follows is never read."""
+SIZE_LIMIT = 10_000_000
+"""Characters and bytes of such items after which no more are taken."""
+_ALL_ITEMS = 100_000
+"""Items that are taken from all the iterators in one result."""
 
 _MAGIC: tuple[tuple[bytes, int, str], ...] = (
     (b"\x89PNG\r\n\x1a\n", 0, "image/png"),
@@ -78,31 +82,64 @@ def data_url(data: bytes) -> str:
     return f"data:{media_type(data)};base64,{base64.b64encode(data).decode('ascii')}"
 
 
+class Collecting:
+    """Items of an iterator as they come, until there are enough."""
+
+    def __init__(self, limit: int = ITEM_LIMIT) -> None:
+        self.items: list[Any] = []
+        self._limit = limit
+        self._size = 0
+
+    def take(self, item: Any) -> bool:
+        """Keep the item; False, with a visible mark in its place, once there are too many or they are too large."""
+        if len(self.items) == self._limit:
+            self.items.append(f"[truncated: more than {self._limit} items, the rest was not read]")
+            return False
+        if self._size > SIZE_LIMIT:
+            self.items.append(f"[truncated: more than {SIZE_LIMIT} characters, the rest was not read]")
+            return False
+        self.items.append(item)
+        self._size += _size(item)
+        return True
+
+
+def _size(item: Any) -> int:
+    """About how much an item holds: its own text, and that one level below."""
+    if isinstance(item, str | bytes | bytearray):
+        return len(item)
+    parts = item.values() if isinstance(item, dict) else item if isinstance(item, list | tuple) else ()
+    return sum(len(part) for part in itertools.islice(parts, 100) if isinstance(part, str | bytes | bytearray))
+
+
 def collected(items: Iterable[Any], *, limit: int = ITEM_LIMIT) -> list[Any]:
     """The items of an iterable, at most `limit`, and a visible mark if there were more."""
-    iterator = iter(items)
-    found = list(itertools.islice(iterator, limit))
-    if len(found) == limit and next(iterator, _END) is not _END:
-        found.append(_more(limit))
-    return found
+    taking = Collecting(limit)
+    for item in items:
+        if not taking.take(item):
+            break
+    return taking.items
 
 
-_END = object()
+class _Walk(set[int]):
+    """The ids of what is being walked through, and how many items iterators may still give."""
 
+    left = _ALL_ITEMS
 
-def _more(limit: int) -> str:
-    return f"[truncated: more than {limit} items, the rest was not read]"
+    def collected(self, items: Iterable[Any]) -> list[Any]:
+        found = collected(items, limit=min(ITEM_LIMIT, self.left))
+        self.left = max(self.left - len(found), 0)
+        return found
 
 
 def plain(value: Any) -> Any:
     """`value` as None, bool, int, float, str, list and dict; UnrenderableError if it has no such form."""
     try:
-        return _plain(value, set())
+        return _plain(value, _Walk())
     except RecursionError:
         raise UnrenderableError("the value is nested too deeply") from None
 
 
-def _plain(value: Any, open_ids: set[int]) -> Any:
+def _plain(value: Any, open_ids: _Walk) -> Any:
     kind = type(value)
     if kind is str or kind is bool or value is None:
         return value
@@ -135,14 +172,14 @@ def _number(value: float) -> Any:
 
 
 @singledispatch
-def _form(value: Any, open_ids: set[int]) -> Any:
+def _form(value: Any, open_ids: _Walk) -> Any:
     members = _members(value)
     if members is not None:
         return _object(members, open_ids)
     if hasattr(value, "dtype") and callable(getattr(value, "tolist", None)):
         return _plain(value.tolist(), open_ids)
     if isinstance(value, Iterable) and not isinstance(value, type):
-        return [_plain(item, open_ids) for item in collected(value)]
+        return [_plain(item, open_ids) for item in open_ids.collected(value)]
     writes_itself: object = type(value).__str__
     if writes_itself is not object.__str__ and not isinstance(value, BaseException):
         return clean(str(value))
@@ -166,33 +203,33 @@ def _members(value: Any) -> Mapping[Any, Any] | None:
 
 
 @_form.register(str)
-def _string(value: str, _: set[int]) -> Any:
+def _string(value: str, _: _Walk) -> Any:
     return str.__str__(value)
 
 
 @_form.register(int)
-def _int_subclass(value: int, _: set[int]) -> Any:
+def _int_subclass(value: int, _: _Walk) -> Any:
     return _integer(int(value))
 
 
 @_form.register(float)
-def _float_subclass(value: float, _: set[int]) -> Any:
+def _float_subclass(value: float, _: _Walk) -> Any:
     return _number(float(value))
 
 
 @_form.register(enum.Enum)
-def _enum(value: enum.Enum, open_ids: set[int]) -> Any:
+def _enum(value: enum.Enum, open_ids: _Walk) -> Any:
     return _plain(value.value, open_ids)
 
 
 @_form.register(datetime.date)
 @_form.register(datetime.time)
-def _moment(value: datetime.date | datetime.time, _: set[int]) -> Any:
+def _moment(value: datetime.date | datetime.time, _: _Walk) -> Any:
     return value.isoformat()
 
 
 @_form.register(datetime.timedelta)
-def _duration(value: datetime.timedelta, _: set[int]) -> Any:
+def _duration(value: datetime.timedelta, _: _Walk) -> Any:
     sign, span = ("-", -value) if value < datetime.timedelta(0) else ("", value)
     hours, rest = divmod(span.seconds, 3600)
     minutes, seconds = divmod(rest, 60)
@@ -205,38 +242,38 @@ def _duration(value: datetime.timedelta, _: set[int]) -> Any:
 
 
 @_form.register(decimal.Decimal)
-def _decimal(value: decimal.Decimal, _: set[int]) -> Any:
+def _decimal(value: decimal.Decimal, _: _Walk) -> Any:
     if value.is_finite():
         return str(value)
     return _number(float(value)) if value.is_infinite() else "NaN"
 
 
 @_form.register(pathlib.PurePath)
-def _path(value: pathlib.PurePath, _: set[int]) -> Any:
+def _path(value: pathlib.PurePath, _: _Walk) -> Any:
     return clean(str(value))
 
 
 @_form.register(bytes)
 @_form.register(bytearray)
 @_form.register(memoryview)
-def _bytes(value: bytes | bytearray | memoryview, _: set[int]) -> Any:
+def _bytes(value: bytes | bytearray | memoryview, _: _Walk) -> Any:
     return data_url(bytes(value))
 
 
 @_form.register(AbstractSet)
-def _set(value: AbstractSet[Any], open_ids: set[int]) -> Any:
+def _set(value: AbstractSet[Any], open_ids: _Walk) -> Any:
     items = [_plain(item, open_ids) for item in value]
     return sorted(items, key=json_text)
 
 
 @_form.register(tuple)
-def _tuple(value: tuple[Any, ...], open_ids: set[int]) -> Any:
+def _tuple(value: tuple[Any, ...], open_ids: _Walk) -> Any:
     members = _members(value)
     return [_plain(item, open_ids) for item in value] if members is None else _object(members, open_ids)
 
 
 @_form.register(BaseModel)
-def _model(value: BaseModel, open_ids: set[int]) -> Any:
+def _model(value: BaseModel, open_ids: _Walk) -> Any:
     try:
         # The model's own serializers speak first; what they leave is brought into our forms.
         dumped = value.model_dump(mode="json")
@@ -248,7 +285,7 @@ def _model(value: BaseModel, open_ids: set[int]) -> Any:
 
 
 @_form.register(Mapping)
-def _object(value: Mapping[Any, Any], open_ids: set[int]) -> Any:
+def _object(value: Mapping[Any, Any], open_ids: _Walk) -> Any:
     pairs = [(_key(key, open_ids), _plain(item, open_ids)) for key, item in value.items()]
     named = dict(pairs)
     if len(named) == len(pairs):
@@ -256,7 +293,7 @@ def _object(value: Mapping[Any, Any], open_ids: set[int]) -> Any:
     return [[_plain(key, open_ids), _plain(item, open_ids)] for key, item in value.items()]
 
 
-def _key(key: Any, open_ids: set[int]) -> str:
+def _key(key: Any, open_ids: _Walk) -> str:
     if type(key) is str:
         return clean(key)
     form = _plain(key, open_ids)
@@ -264,5 +301,5 @@ def _key(key: Any, open_ids: set[int]) -> str:
 
 
 @_form.register(Iterator)
-def _iterator(value: Iterator[Any], open_ids: set[int]) -> Any:
-    return [_plain(item, open_ids) for item in collected(value)]
+def _iterator(value: Iterator[Any], open_ids: _Walk) -> Any:
+    return [_plain(item, open_ids) for item in open_ids.collected(value)]

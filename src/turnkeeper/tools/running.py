@@ -32,7 +32,7 @@ from turnkeeper.tools.failures import (
     told_error,
     unrendered_text,
 )
-from turnkeeper.tools.json_forms import ITEM_LIMIT, collected
+from turnkeeper.tools.json_forms import Collecting, collected
 from turnkeeper.tools.options import REPEATABLE
 from turnkeeper.tools.results import render_result
 from turnkeeper.tools.threads import run_in_thread, runs_on_the_loop
@@ -357,10 +357,8 @@ async def _awaited(value: Any) -> Any:
         value = await value
     if not isinstance(value, AsyncIterator):
         return value
-    items: list[Any] = []
+    taking = Collecting()
     async for item in value:
-        if len(items) == ITEM_LIMIT:
-            items.append(f"[truncated: more than {ITEM_LIMIT} items, the rest was not read]")
+        if not taking.take(item):
             break
-        items.append(item)
-    return items
+    return taking.items
