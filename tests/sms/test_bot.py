@@ -317,6 +317,16 @@ async def test_no_log_holds_what_people_write(open_stage: Open, caplog: pytest.L
     assert PHONE not in caplog.text
 
 
+async def test_a_number_can_be_forgotten_but_for_its_stop(open_stage: Open, url: str) -> None:
+    async with open_stage(sends("Hi."), "OK", url=url) as stage:
+        await stage.text("Hello")
+        await stage.text("STOP")
+        await stage.text("Hello", number=OTHER)
+        assert stage.bot.store.forget(PHONE) == 3
+        assert stage.bot.store.forget(PHONE) == 0
+        assert stage.bot.store.is_opted_out(PHONE)
+
+
 class Stuck(sms.Console):
     """Sends, and the answer never comes; afterwards it can't be asked while `deaf`."""
 

@@ -25,6 +25,7 @@ _PAGE: dict[str, str | int] = {
     "prop": "extracts|info|pageprops",
     "explaintext": 1,
     "exsectionformat": "wiki",
+    "exlimit": 1,
     "inprop": "url",
     "ppprop": "disambiguation",
     "redirects": 1,
@@ -47,7 +48,7 @@ async def find_article(wiki: Wiki, term: str, language: str | None = None) -> Fo
     if not term or len(term) > LONGEST_TERM:
         raise ToolError(f"search_term is 1 to {LONGEST_TERM} characters: the subject, not a question.")
     if not _NO_TITLE.search(term):
-        answer = await wiki.query(language, titles=term, **_PAGE)
+        answer = await wiki.query(language, titles=term, converttitles=1, **_PAGE)
         page = _only(answer)
         if page is not None and "missing" not in page and "invalid" not in page and page.get("ns") == 0:
             if _is_disambiguation(page):

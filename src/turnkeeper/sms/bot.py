@@ -70,7 +70,7 @@ class Bot:
         self._most_per_hour = most_per_hour
         self._start_soon = start_soon
         self._locks: dict[str, _Turnstile] = {}
-        self._scheduled = 0
+        self._under_way = 0
         self._quiet = anyio.Event()
 
     @property
@@ -97,25 +97,28 @@ class Bot:
             _log.warning("a number has written more than %d messages in an hour; the rest is dropped", most)
         if dropped or kept == "too_many":
             return "ignored"
-        self._scheduled += 1
+        self._under_way += 1
         self._start_soon(self._work_scheduled, number)
         if kept == "duplicate":
             return "duplicate"
         return "queued" if keyword is None else _DONE[keyword]
 
     async def quiet(self) -> None:
-        """Wait until every message that was received here has been answered, or put off."""
-        while self._scheduled:
+        """Wait until nothing is under way here: every message that was received has been answered, or put off."""
+        while self._under_way:
             await self._quiet.wait()
 
     async def _work_scheduled(self, number: str) -> None:
         try:
             await self.work(number)
         finally:
-            self._scheduled -= 1
-            if not self._scheduled:
-                self._quiet.set()
-                self._quiet = anyio.Event()
+            self._one_less()
+
+    def _one_less(self) -> None:
+        self._under_way -= 1
+        if not self._under_way:
+            self._quiet.set()
+            self._quiet = anyio.Event()
 
     async def recover(self) -> None:
         """Answer what an earlier program left unanswered. Raises nothing."""
@@ -132,15 +135,18 @@ class Bot:
     async def work(self, number: str) -> None:
         """Answer the messages of a number, one after another, the oldest first. Raises nothing."""
         turnstile = self._locks.setdefault(number, _Turnstile())
-        async with turnstile:
-            try:
+        self._under_way += 1
+        try:
+            async with turnstile:
                 for message in await in_thread(self.store.waiting, number):
                     if not await self._answer(message):
                         break  # the later ones wait behind it
-            except Exception:  # noqa: BLE001 - one number's trouble is no other's, and what waits is tried again
-                _log.exception("the messages of a number could not be answered; they are tried again later")
-        if not turnstile.users and self._locks.get(number) is turnstile:
-            del self._locks[number]
+        except Exception:  # noqa: BLE001 - one number's trouble is no other's, and what waits is tried again
+            _log.exception("the messages of a number could not be answered; they are tried again later")
+        finally:
+            if not turnstile.users and self._locks.get(number) is turnstile:
+                del self._locks[number]
+            self._one_less()
 
     async def _answer(self, message: Received) -> bool:
         """Run the message's turn and see to it that something was sent; False if it is not over."""

@@ -129,7 +129,7 @@ class Outbox:
 
     async def _listed(self, number: str, body: str, at: float) -> str | None:
         listed = await self.channel.find(number, body, since=at - SKEW)
-        known = await in_thread(self.store.known_ids, number)
+        known = await in_thread(self.store.known_ids, number, since=at - 2 * SKEW)
         return next((one for one in listed if one not in known), None)
 
 

@@ -44,6 +44,13 @@ _received = sa.Table(
     sa.Column("keyword", sa.Text, nullable=True),
     sa.Column("text", sa.Text, nullable=True),  # until it is settled
 )
+sa.Index(
+    "sms_received_waiting",
+    _received.c.number,
+    _received.c.place,
+    sqlite_where=_received.c.text.is_not(None),
+    postgresql_where=_received.c.text.is_not(None),
+)
 _sent = sa.Table(
     "sms_sent",
     _metadata,
@@ -183,6 +190,17 @@ class Store:
         with self._begin() as connection:
             return [Received(*row) for row in connection.execute(chosen.order_by(_received.c.place))]
 
+    def forget(self, number: str) -> int:
+        """Take out what came from the number and went to it, but for an opt-out, which must hold; how many rows.
+
+        The conversation is another matter: `keeper.journal.erase`. What was not answered yet won't be.
+        """
+        with self._begin() as connection:
+            gone = [
+                connection.execute(sa.delete(one).where(one.c.number == number)).rowcount for one in (_received, _sent)
+            ]
+            return sum(gone)
+
     # ----- what went out ---------------------------------------------------------------------------------------------
 
     def begin(self, key: str, number: str, text: str, cause: str) -> Sending | None:
@@ -211,9 +229,11 @@ class Store:
                 sa.update(_sent).where(_sent.c.key == key).values(carrier_id=carrier_id, error=error, text=None)
             )
 
-    def known_ids(self, number: str) -> set[str]:
-        """The carrier's ids of all that is known to have been sent to the number."""
-        chosen = sa.select(_sent.c.carrier_id).where(_sent.c.number == number, _sent.c.carrier_id.is_not(None))
+    def known_ids(self, number: str, *, since: float) -> set[str]:
+        """The carrier's ids of what is known to have been sent to the number since then."""
+        chosen = sa.select(_sent.c.carrier_id).where(
+            _sent.c.number == number, _sent.c.carrier_id.is_not(None), _sent.c.at >= since
+        )
         with self._begin() as connection:
             return set(connection.execute(chosen).scalars())
 

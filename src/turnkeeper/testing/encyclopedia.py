@@ -19,7 +19,17 @@ __all__ = ("Encyclopedia",)
 _PARAMETERS = frozenset(
     {
         *("action", "format", "formatversion", "maxlag", "titles", "pageids", "redirects", "prop"),
-        *("explaintext", "exsectionformat", "exintro", "inprop", "ppprop", "plnamespace", "pllimit"),
+        *(
+            "explaintext",
+            "exsectionformat",
+            "exintro",
+            "exlimit",
+            "converttitles",
+            "inprop",
+            "ppprop",
+            "plnamespace",
+            "pllimit",
+        ),
         *("generator", "gsrsearch", "gsrlimit", "gsrnamespace"),
     }
 )
