@@ -45,6 +45,7 @@ __all__ = (
     "Usage",
     "errors",
     "mcp",
+    "redaction",
     "run_conversation",
     "tagged",
     "testing",
@@ -75,7 +76,7 @@ _HOMES = {
     "run_conversation": "turnkeeper.driver.lesson",
     "tool": "turnkeeper.tools",
 }
-_MODULES = frozenset({"errors", "mcp", "tagged", "testing", "updates"})
+_MODULES = frozenset({"errors", "mcp", "redaction", "tagged", "testing", "updates"})
 
 
 def __getattr__(name: str) -> Any:

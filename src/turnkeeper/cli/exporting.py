@@ -11,12 +11,16 @@ from turnkeeper.cli.escapes import clean, clean_line, json_text
 from turnkeeper.cli.problems import CommandError
 from turnkeeper.cli.transcript import Transcript
 from turnkeeper.cli.wording import content_text, moment, spent
+from turnkeeper.redaction import redacted, redacted_value
 
 __all__ = ("as_json", "as_markdown", "write_new")
 
 
-def as_json(transcript: Transcript) -> str:
-    """One object. `messages` is the conversation in the API's own format; `turnkeeper verify` reads it."""
+def as_json(transcript: Transcript, *, redact: bool = False) -> str:
+    """One object. `messages` is the conversation in the API's own format; `turnkeeper verify` reads it.
+
+    `redact` takes card numbers, e-mail addresses and phone numbers out.
+    """
     usage = transcript.usage
     value: dict[str, Any] = {
         "id": transcript.id,
@@ -30,11 +34,11 @@ def as_json(transcript: Transcript) -> str:
         "cost": None if transcript.cost is None else str(transcript.cost),
         "messages": transcript.messages,
     }
-    return json_text(value, indent=2) + "\n"
+    return json_text(redacted_value(value) if redact else value, indent=2) + "\n"
 
 
-def as_markdown(transcript: Transcript) -> str:
-    """Headings for who speaks, a list item and a block of code for each call."""
+def as_markdown(transcript: Transcript, *, redact: bool = False) -> str:
+    """Headings for who speaks, a list item and a block of code for each call. `redact` as above."""
     parts = [
         f"# Conversation {clean_line(transcript.id)}",
         f"{moment(transcript.started_at)}, {transcript.turns} turns",
@@ -60,7 +64,8 @@ def as_markdown(transcript: Transcript) -> str:
         if result.strip():
             parts.append(_code(result))
     parts.append(f"---\n\n{spent(transcript.usage, transcript.cost)}")
-    return "\n\n".join(parts) + "\n"
+    text = "\n\n".join(parts) + "\n"
+    return redacted(text) if redact else text
 
 
 def _code(text: str, language: str = "") -> str:

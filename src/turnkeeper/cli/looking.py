@@ -115,14 +115,16 @@ def show(url: str | None, conversation_id: str, *, output_format: str, color: bo
     return in_loop(work)
 
 
-def export(url: str | None, conversation_id: str, *, file_format: str | None, output: str | None) -> int:
+def export(
+    url: str | None, conversation_id: str, *, file_format: str | None, output: str | None, redact: bool = False
+) -> int:
     """The whole conversation, to stdout or to a new file."""
     terminal = Terminal()
     chosen = file_format or ("markdown" if output is not None and output.endswith(".md") else "json")
 
     async def work() -> int:
         transcript = await _found(url, conversation_id)
-        text = as_markdown(transcript) if chosen == "markdown" else as_json(transcript)
+        text = (as_markdown if chosen == "markdown" else as_json)(transcript, redact=redact)
         if output is None or output == "-":
             terminal.answer(text)
         else:

@@ -82,7 +82,7 @@ class Call:
     """One call of the reply that is being answered. `starts` counts how often it was started.
 
     `approval_id`, `digest`, `requested_at` and `expires_at` are those of its approval, where one was asked for;
-    `edited_input` is the JSON text of the arguments that a person put in place of the model's.
+    `edited_input` is the JSON text of the arguments that a person put in place of the model's, `decided_by` who did.
     """
 
     id: str
@@ -97,6 +97,7 @@ class Call:
     requested_at: float | None = None
     expires_at: float | None = None
     edited_input: str | None = None
+    decided_by: dict[str, str] | None = None
 
     @property
     def is_open(self) -> bool:
@@ -135,5 +136,5 @@ def moved(call: Call, event: CallEvent) -> Call:
     if isinstance(event, ApprovalDecided):
         if event.approval_id != call.approval_id:
             raise IllegalEventError(f"approval {event.approval_id} is not that of call {call.id}")
-        return replace(after, digest=event.digest or call.digest, edited_input=event.input)
+        return replace(after, digest=event.digest or call.digest, edited_input=event.input, decided_by=event.by)
     return after

@@ -17,7 +17,7 @@ import turnkeeper as tk
 from turnkeeper.desk import schema
 from turnkeeper.desk.changing import Changes
 from turnkeeper.desk.database import Desk
-from turnkeeper.desk.domain import refusal_to_cancel
+from turnkeeper.desk.domain import Order, refusal_to_cancel
 from turnkeeper.desk.repository import Repository
 
 __all__ = ("TOGETHER", "CustomerPolicy")
@@ -40,14 +40,20 @@ class CustomerPolicy:
             return ""
         with self.database.reading() as repository:
             order = repository.order(arguments["order_id"])
-            if order is None or order.customer_id != principal.id or refusal_to_cancel(order):
+            if order is None or order.customer_id != principal.id:
                 return ""
-            about = f"order {order.id}, {order.quantity} x {order.product}, {order.total} in total, {order.status}"
-            if Changes(repository).is_on_hold(principal.id):
-                return f"a contact of the account was changed less than 72 hours ago: {about}"
-            before = _cancelled_lately(repository, principal.id)
+            return self.why_staff(repository, order)
+
+    def why_staff(self, repository: Repository, order: Order) -> str:
+        """Why cancelling this order needs a member of staff as things stand now; empty if it doesn't, or can't be."""
+        if refusal_to_cancel(order):
+            return ""
+        about = f"order {order.id}, {order.quantity} x {order.product}, {order.total} in total, {order.status}"
+        if Changes(repository).is_on_hold(order.customer_id):
+            return f"a contact of the account was changed less than 72 hours ago: {about}"
         if order.total > self.above:
             return f"total above {self.above}: {about}"
+        before = _cancelled_lately(repository, order.customer_id)
         if before + order.total > self.above:
             return f"together with {before} cancelled within 24 hours above {self.above}: {about}"
         return ""

@@ -63,6 +63,15 @@ class Repository:
         """The time of what is done here."""
         return self._now
 
+    def hold(self, customer_id: str) -> None:
+        """Whoever else asks for the same customer waits until this transaction ends. SQLite has one writer anyway."""
+        mine = sa.select(schema.customers.c.id).where(schema.customers.c.id == customer_id)
+        self._connection.execute(mine.with_for_update())
+
+    def own_order(self, order_id: str, customer_id: str) -> Order | None:
+        """That customer's order of that id, without a line in the audit."""
+        return self._order(order_id, customer_id)
+
     def customer(self, customer_id: str) -> Customer | None:
         """The customer of that id, without a line in the audit."""
         return self._customer(customer_id)

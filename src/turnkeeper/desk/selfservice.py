@@ -28,6 +28,7 @@ Answer: TypeAlias = dict[str, Any]
 T = TypeVar("T")
 
 _PROVEN = ("confirmed", "signed_in", "step_up")
+_NEEDS_STAFF = "Together with what was cancelled just now, this needs a member of staff. Ask for it again by itself."
 _UNPROVEN = "Nobody has confirmed who they are. Nothing was looked up or changed."
 
 
@@ -39,8 +40,8 @@ def customer_tools(database: Desk, door: Door, *, approve_above: Decimal = APPRO
     account is on hold, and on a new contact where the old one is lost. Every other new contact is confirmed with a
     code. ConfigurationError for an amount that is none.
     """
-    own = _Own(database, door)
     policy = CustomerPolicy(database=database, above=amount(approve_above))
+    own = _Own(database, door, policy)
     proven: dict[str, Any] = {"requires": "confirmed"}
     return (
         # It sends to contacts on file only, and is capped: no text from outside can turn it against anybody.
@@ -57,9 +58,10 @@ def customer_tools(database: Desk, door: Door, *, approve_above: Decimal = APPRO
 class _Own:
     """The functions behind the tools; their signatures and docstrings are what the model sees."""
 
-    def __init__(self, database: Desk, door: Door) -> None:
+    def __init__(self, database: Desk, door: Door, policy: CustomerPolicy) -> None:
         self._database = database
         self._door = door
+        self._policy = policy
 
     def send_code(self, ctx: tk.ToolContext, key: ContactKind, value: str, client: tk.Injected[str] = "") -> Answer:
         """Have a one-time code sent to the contact on file of the account that the customer says is theirs.
@@ -128,8 +130,17 @@ class _Own:
         Args:
             order_id: The order's number, for example "13579".
         """
-        order = self._ask("cancel_order", ctx, lambda desk, owner: desk.cancel_order(order_id, of=owner))
-        return {"cancelled": True, "order": _order(ctx, order)}
+        by_staff = ctx.approved_by is not None and ctx.approved_by.kind == "staff"
+
+        def cancel(desk: Repository, owner: str) -> Order | Refusal:
+            desk.hold(owner)  # of two at once the second sees what the first has cancelled
+            order = desk.own_order(order_id, owner)
+            if order is not None and not by_staff and self._policy.why_staff(desk, order):
+                desk.note("cancel_order", f"order:{order.id}", "refused", "needs staff")
+                return Refusal(code="needs_staff", text=_NEEDS_STAFF)
+            return desk.cancel_order(order_id, of=owner)
+
+        return {"cancelled": True, "order": _order(ctx, self._ask("cancel_order", ctx, cancel))}
 
     def update_my_contact(
         self,

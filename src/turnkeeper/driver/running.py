@@ -288,6 +288,7 @@ class CallRunner:
     def _context(self, one: Ready, connection: Any, on_progress: OnProgress | None) -> ToolContext:
         return ToolContext(
             principal=one.who,
+            approved_by=Principal(**one.call.decided_by) if one.call.decided_by is not None else None,
             conversation_id=self._about.conversation_id,
             call_id=one.call.id,
             key=self._key(one.call),

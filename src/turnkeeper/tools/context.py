@@ -63,6 +63,7 @@ class ToolContext:
     `principal` is who the application says is talking, None when it said nothing. `key` is the same at every attempt
     of the same call: hand it to services that take an idempotency key. `connection` is the journal's own database
     connection, for tools of effect `transactional`, else None. `injected` holds the values of `Injected` parameters.
+    `approved_by` is who approved this very call, None where it needed nobody.
     `on_progress` receives what `progress()` reports, always in the event loop's thread. `keeps` and `whole` are for
     results that are too large for the model: how many characters are kept of them, and reading one by its call's id
     (its text, and how many characters the model gets at once).
@@ -74,6 +75,7 @@ class ToolContext:
     key: str = ""
     injected: Mapping[str, Any] = field(default_factory=dict, repr=False)
     connection: Any = field(default=None, repr=False)
+    approved_by: Principal | None = None
     on_progress: Callable[[str, float | None], None] | None = field(default=None, repr=False)
     keeps: int | None = field(default=None, repr=False)
     whole: Callable[[str], Awaitable[tuple[str, int] | None]] | None = field(default=None, repr=False)

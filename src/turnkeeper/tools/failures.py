@@ -17,6 +17,7 @@ import traceback
 from collections.abc import Iterator
 
 from turnkeeper.errors import ToolError
+from turnkeeper.redaction import redacted
 from turnkeeper.tools.masking import mask
 from turnkeeper.tools.wording import clean, cut
 
@@ -98,7 +99,8 @@ def _missing_word(exception: BaseException) -> str | None:
 
 
 def log_failure(exception: BaseException, *, tool: str, call_id: str, error_id: str, what: str = "failed") -> None:
-    """Write the traceback to the log `turnkeeper.tools`, secrets masked, under the id that the model was told.
+    """Write the traceback to the log `turnkeeper.tools` under the id that the model was told, without secrets, card
+    numbers, e-mail addresses and phone numbers.
 
     The log gets no `exc_info`: a handler would write the exception once more, unmasked.
     """
@@ -112,6 +114,6 @@ def log_failure(exception: BaseException, *, tool: str, call_id: str, error_id: 
         what,
         call_id or "-",
         error_id,
-        mask(cut(clean("".join(lines)), _LONGEST_LOG)).rstrip(),
+        redacted(mask(cut(clean("".join(lines)), _LONGEST_LOG))).rstrip(),
         extra={"error_id": error_id},
     )

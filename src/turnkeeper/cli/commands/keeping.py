@@ -44,11 +44,14 @@ def show_command(conversation_id: str, journal: str | None, output_format: str, 
     help="What to write. [default: markdown for a FILE.md, else json]",
 )
 @click.option("-o", "--output", metavar="FILE", help="Write it there, to a file that doesn't exist yet, not to stdout.")
-def export_command(conversation_id: str, journal: str | None, file_format: str | None, output: str | None) -> int:
+@click.option("--redact", is_flag=True, help="Without card numbers, e-mail addresses and phone numbers.")
+def export_command(
+    conversation_id: str, journal: str | None, file_format: str | None, output: str | None, redact: bool
+) -> int:
     """Write conversation ID out as a whole, as JSON or Markdown.
 
     The JSON holds `messages` in the API's own format; `turnkeeper verify` takes it.
     """
     from turnkeeper.cli.looking import export  # noqa: PLC0415 - loads the journal
 
-    return export(journal, conversation_id, file_format=file_format, output=output)
+    return export(journal, conversation_id, file_format=file_format, output=output, redact=redact)
