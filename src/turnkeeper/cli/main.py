@@ -18,6 +18,7 @@ COMMANDS: dict[str, str] = {
     "ask": "talking",
     "chat": "talking",
     "resume": "talking",
+    "extract": "extracting",
     "desk": "desking",
     "research": "researching",
     "sms": "texting",

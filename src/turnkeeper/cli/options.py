@@ -11,6 +11,7 @@ import click
 
 __all__ = (
     "FORMATS",
+    "MODEL_OPTIONS",
     "Talk",
     "color_option",
     "database_option",
@@ -126,6 +127,8 @@ _AGENT: tuple[Callable[[Any], Any], ...] = (
         help="Whether the model may, must or must not use a tool, or which one it must use first. [default: auto]",
     ),
 )
+MODEL_OPTIONS: tuple[Callable[[Any], Any], ...] = _AGENT[:3]
+"""The model, where it is, and its prompt; for commands without tools."""
 _WHICH: tuple[Callable[[Any], Any], ...] = (
     click.option("-c", "--continue", "go_on", is_flag=True, help="Go on with the last conversation."),
     click.option("--conversation", metavar="ID", help="Go on with this conversation; a new one if there is none."),

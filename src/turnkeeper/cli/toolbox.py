@@ -15,7 +15,7 @@ from turnkeeper.cli.problems import CommandError
 from turnkeeper.errors import ToolDefinitionError
 from turnkeeper.tools import Registry, Tool
 
-__all__ = ("load_tools",)
+__all__ = ("load_tools", "module_of", "split_spec")
 
 
 def load_tools(names: Iterable[str]) -> list[Any]:
@@ -33,8 +33,8 @@ def load_tools(names: Iterable[str]) -> list[Any]:
 
 
 def _load(spec: str) -> Sequence[Any]:
-    place, name = _split(spec)
-    module = _module(place, spec)
+    place, name = split_spec(spec)
+    module = module_of(place, spec)
     if name:
         return _named(module, name, spec)
     tools = _all_tools(module)
@@ -46,7 +46,7 @@ def _load(spec: str) -> Sequence[Any]:
     return tools
 
 
-def _split(spec: str) -> tuple[str, str]:
+def split_spec(spec: str) -> tuple[str, str]:
     """The module or file, and the name. A Windows drive's colon is no separator."""
     place, colon, name = spec.rpartition(":")
     if not colon or "/" in name or "\\" in name or (len(place) == 1 and name.startswith(("\\", "/"))):
@@ -54,33 +54,35 @@ def _split(spec: str) -> tuple[str, str]:
     return place, name
 
 
-def _module(place: str, spec: str) -> ModuleType:
+def module_of(place: str, spec: str, *, option: str = "--tools") -> ModuleType:
+    """The module of that name, or in that .py file; `spec` is what the option was given. CommandError."""
     path = Path(place).expanduser()
     is_file = place.endswith(".py") or (("/" in place or "\\" in place) and path.exists())
     if is_file and not path.is_file():
-        raise CommandError(f"--tools {spec}: there is no file {place}", exit_code=Exit.USAGE)
+        raise CommandError(f"{option} {spec}: there is no file {place}", exit_code=Exit.USAGE)
     if not is_file and not _may_be_a_module(place):
-        raise CommandError(f"--tools {spec}: {place!r} is neither a module's name nor a .py file", exit_code=Exit.USAGE)
+        said = f"{option} {spec}: {place!r} is neither a module's name nor a .py file"
+        raise CommandError(said, exit_code=Exit.USAGE)
     try:
         return _from_file(path.resolve()) if is_file else _from_name(place)
     except ModuleNotFoundError as error:
         if not is_file and error.name and (place == error.name or place.startswith(f"{error.name}.")):
             raise CommandError(
-                f"--tools {spec}: there is no module {error.name!r}; for a file write its path, such as"
+                f"{option} {spec}: there is no module {error.name!r}; for a file write its path, such as"
                 f" ./{place.replace('.', '/')}.py",
                 exit_code=Exit.USAGE,
             ) from error
-        raise _broken(spec, error) from error
+        raise _broken(spec, error, option) from error
     except (Exception, SystemExit) as error:
-        raise _broken(spec, error) from error
+        raise _broken(spec, error, option) from error
 
 
-def _broken(spec: str, error: BaseException) -> CommandError:
+def _broken(spec: str, error: BaseException, option: str) -> CommandError:
     frame = error.__traceback__
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next
     where = f" ({frame.tb_frame.f_code.co_filename}:{frame.tb_lineno})" if frame is not None else ""
-    return CommandError(f"--tools {spec}: loading it failed with {type(error).__name__}: {error}{where}")
+    return CommandError(f"{option} {spec}: loading it failed with {type(error).__name__}: {error}{where}")
 
 
 def _may_be_a_module(place: str) -> bool:
