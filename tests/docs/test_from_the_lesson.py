@@ -20,6 +20,7 @@ LESSONS = {
     *("text_from_message", "get_current_datetime", "add_duration_to_datetime", "set_reminder", "run_batch"),
     *("calculator", "process_tool_call", "simple_chat", "extract_reply", "get_user", "get_user_info"),
     *("get_order_by_id", "get_customer_orders", "cancel_order", "update_contact", "print_sentiment_scores"),
+    *("print_entities", "print_article_classification"),
     *("analyze_tweet_sentiment", "web_search", "chat_with_web_search", "sms_chatbot", "send_text_to_user"),
     *("get_customer_info", "get_article", "answer_question"),
 }

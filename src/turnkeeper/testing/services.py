@@ -124,6 +124,9 @@ class Service:
                 )
             )
         except Exception:  # noqa: BLE001 - a planned fault: the connection ends without an answer
+            hang_up = scope.get("extensions", {}).get("turnkeeper.hang_up")
+            if hang_up is not None:  # our own server; another one closes the connection by itself
+                hang_up("reset")
             return
         raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in said.all_headers.items()]
         await send({"type": "http.response.start", "status": said.status, "headers": raw})
