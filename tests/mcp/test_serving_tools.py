@@ -85,7 +85,8 @@ async def test_a_client_sees_and_calls_what_anybody_may(mode: str) -> None:
         listing = (await client.list_tools()).tools
         assert [tool.name for tool in listing] == ["price", "order", "refund", "fail"]
         assert listing[0].description == "The price of an item."
-        assert listing[0].input_schema == price.definition["input_schema"]
+        dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+        assert listing[0].input_schema == {**dialect, **price.definition["input_schema"]}
         hints = [
             (tool.annotations.read_only_hint, tool.annotations.idempotent_hint) for tool in listing if tool.annotations
         ]

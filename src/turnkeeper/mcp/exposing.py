@@ -25,6 +25,7 @@ Who = Callable[[], "Principal | None"]
 """Who asks, found out anew for every request: from the request's own token, never from what it says."""
 
 OUTCOME = "call_outcome"
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _OUTCOME = mcp_types.Tool(
     name=OUTCOME,
     description="Ask for the outcome of a call that had to wait for a person, by the id that its answer named.",
@@ -120,7 +121,7 @@ def _described(tool: Tool[..., Any]) -> mcp_types.Tool:
     return mcp_types.Tool(
         name=tool.name,
         description=tool.description or None,
-        input_schema=tool.definition["input_schema"],
+        input_schema={"$schema": DIALECT, **tool.definition["input_schema"]},
         annotations=mcp_types.ToolAnnotations(
             read_only_hint=tool.effect == "read",
             idempotent_hint=True if tool.effect in ("read", "idempotent") else None,

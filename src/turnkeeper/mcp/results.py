@@ -65,8 +65,8 @@ def _file(kind: str, data: str, what: str) -> Block:
 
 
 def _is_told(structured: Any, texts: list[str]) -> bool:
-    """Whether the blocks say what the structured content says: as JSON, or as what `result` wraps."""
-    wrapped = structured.get("result") if isinstance(structured, dict) and set(structured) == {"result"} else None
+    """Whether the blocks say what the structured content says: as JSON, or as what its only member wraps."""
+    wrapped = next(iter(structured.values())) if isinstance(structured, dict) and len(structured) == 1 else None
     if wrapped is not None and (wrapped == "\n".join(texts) or wrapped == texts):
         return True
     values = [_parsed(text) for text in texts]
