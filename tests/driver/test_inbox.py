@@ -263,3 +263,24 @@ async def test_whoever_works_off_at_the_same_time_each_message_is_run_once_and_i
     assert texts == [f"answer {number}" for number in (1, 3, 5, 7, 9, 11)]
     assert questions(api) == [f"message {number}" for number in range(6)]
     assert len(api.requests) == 6
+
+
+async def test_a_key_that_comes_again_with_another_message_is_refused(make: Make, journal: Journal) -> None:
+    """The second message would never be answered, and its sender would take the first one's answer for it."""
+    said = "the key 'k' came to conversation 'c' before, with another message"
+    async with make(MessagesAPI(script("первый", "second"))).open(journal) as keeper:
+        conversation = await keeper.conversation("c")
+        assert (await conversation.send("раз", key="k")).text == "первый"
+        with pytest.raises(InputError, match=said):
+            await conversation.send("два", key="k")
+        assert (await conversation.send([{"type": "text", "text": "раз"}], key="k")).text == "первый"
+        with pytest.raises(InputError, match=said):
+            await keeper.post("c", "два", key="k")
+        assert await keeper.post("c", "раз", key="k") == "duplicate"
+        await keeper.post("c", "waits", key="k-2")
+        assert await keeper.post("c", "waits", key="k-2") == "duplicate"
+        with pytest.raises(InputError, match="the key 'k-2' came"):
+            await keeper.post("c", "waits no more", key="k-2")
+        assert [one.text for one in (await keeper.work_off("c")).replies] == ["second"]
+        with pytest.raises(InputError, match="the key 'k-2' came"):
+            await keeper.post("c", "waits no more", key="k-2")

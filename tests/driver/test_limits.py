@@ -186,3 +186,19 @@ async def test_an_unpriced_model_has_no_cost(make: Make) -> None:
 def test_what_can_not_work_is_refused_before_anything_is_sent(options: dict[str, Any], says: str) -> None:
     with pytest.raises(ConfigurationError, match=says):
         tk.Agent(**{"model": "claude-opus-4-8"} | options)
+
+
+async def test_counts_that_are_no_counts_give_nothing_back() -> None:
+    """An endpoint that says less than nothing would make room in a limit."""
+    false = {"input_tokens": -1_000_000, "output_tokens": 10, "cache_read_input_tokens": -5}
+    api = MessagesAPI(script(reply(call("look"), usage=false), reply(call("look"), usage=false), "never"), strict=False)
+
+    def look() -> str:
+        """Look."""
+        return "…"
+
+    found = await agent_over(api, tools=[look], limits=tk.Limits(tokens=20)).run("go")
+    assert (found.status, found.reason) == (tk.TurnStatus.LIMIT_REACHED, "tokens")
+    assert (found.usage.total_tokens, found.usage.input_tokens, found.usage.output_tokens) == (20, 0, 20)
+    assert found.cost is not None
+    assert found.cost > 0

@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.simulator.asking import REQUEST, ask, ask_raw
 from turnkeeper.simulator import Exchange, Options
+from turnkeeper.simulator.ledger import Ledger
 from turnkeeper.simulator.scripts import Script
 from turnkeeper.testing import FixedClock, MessagesAPI, faults, reply, script
 from turnkeeper.types import Usage
@@ -98,3 +99,19 @@ def test_options_default_to_real_time_and_random_ids() -> None:
     assert exchange.options.ids("toolu") != exchange.options.ids("toolu")
     assert exchange.options.ids("toolu").startswith("toolu_01")
     assert len(exchange.options.ids("msg")) == len("msg_01") + 22
+
+
+def test_bodies_are_kept_up_to_a_size_and_totals_for_ever() -> None:
+    ledger = Ledger(keep_bytes=25)
+    records = [
+        ledger.open(time=0.0, method="POST", path="/", headers={}, raw=b"0123456789", body={"n": n}) for n in range(4)
+    ]
+    assert [len(record.raw) for record in records] == [0, 0, 10, 10]
+    assert [record.body for record in records] == [None, None, {"n": 2}, {"n": 3}]
+    assert ([record.number for record in ledger.records], ledger.count) == ([1, 2, 3, 4], 4)
+    large = ledger.open(time=0.0, method="POST", path="/", headers={}, raw=b"x" * 100)
+    assert [len(record.raw) for record in ledger.records] == [0, 0, 0, 0, 100]
+    assert large.raw  # the newest is always whole
+    few = Ledger(keep=1, keep_bytes=25)
+    kept = [few.open(time=0.0, method="POST", path="/", headers={}, raw=b"0123456789") for _ in range(9)]
+    assert [len(record.raw) for record in kept] == [10] * 9  # others may still hold them

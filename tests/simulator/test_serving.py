@@ -290,3 +290,22 @@ def test_ipv6_has_its_brackets() -> None:
     with listening(MessagesAPI("x").exchange, host="::1") as url:
         assert url.startswith("http://[::1]:")
         assert json.loads(post(url, REQUEST))["content"][0]["text"] == "x"
+
+
+@pytest.mark.parametrize("host", ["attacker.example", "localhost.attacker.example", "127.0.0.1.nip.example", "", "["])
+def test_what_was_asked_is_not_told_under_a_name_of_somebody_elses(host: str) -> None:
+    """A page that points its own name at this machine could read it (DNS rebinding)."""
+    api = MessagesAPI(["secret"])
+    with api.listen() as url:
+        urllib_post(url, REQUEST)
+        address, _, port = url.removeprefix("http://").partition(":")
+        for sent in (f"Host: {host}:{port}\r\n", f"Host: 127.0.0.1\r\nHost: {host}\r\n"):
+            with socket.create_connection((address, int(port)), timeout=20) as connection:
+                head = f"GET /simulator/requests HTTP/1.1\r\n{sent}Connection: close\r\n\r\n"
+                connection.sendall(head.encode())
+                answer = b"".join(iter(lambda: connection.recv(65_536), b"")).decode()
+            assert answer.split()[1] in ("421", "400")
+            assert "secret" not in answer
+        for name in (url, url.replace("127.0.0.1", "localhost")):
+            with urllib.request.urlopen(f"{name}/simulator/requests", timeout=20) as response:
+                assert json.load(response)["count"] == 1

@@ -9,12 +9,13 @@ from turnkeeper.core.events import Event, TurnStarted
 from turnkeeper.core.tool_choice import AUTO
 from turnkeeper.driver.recorder import Recorder
 from turnkeeper.driver.standing import hidden_from
-from turnkeeper.errors import ConfigurationError
+from turnkeeper.errors import ConfigurationError, InputError
 from turnkeeper.journal.port import Journal
 from turnkeeper.tools import Registry
 from turnkeeper.types import Principal
+from turnkeeper.wire.json import decode, encode
 
-__all__ = ("bound_names", "check_bound", "check_choice", "check_journal", "check_tools", "choice_of")
+__all__ = ("bound_names", "check_bound", "check_choice", "check_journal", "check_same", "check_tools", "choice_of")
 
 
 def bound_names(registry: Registry, injected: Mapping[str, Any]) -> tuple[str, ...] | None:
@@ -63,6 +64,21 @@ def choice_of(recorder: Recorder, events: Sequence[Event], own: Mapping[str, Any
     turn = recorder.state.turn
     begins = turn is None or any(isinstance(event, TurnStarted) for event in events)
     return own if begins or turn is None else turn.choice or AUTO
+
+
+def check_same(begun: TurnStarted | None, body: Any, *, key: str, conversation_id: str) -> None:
+    """InputError for a key that came before with another message: one of the two would never be answered."""
+    if begun is not None and begun.content is not None and _blocks(decode(begun.content)) != _blocks(body):
+        raise InputError(
+            f"the key {key!r} came to conversation {conversation_id!r} before, with another message: each message needs"
+            " a key of its own"
+        )
+
+
+def _blocks(content: Any) -> Any:
+    """Text as the block that it stands for, in the form that a journal keeps."""
+    found = decode(encode(content))
+    return [{"type": "text", "text": found}] if isinstance(found, str) else found
 
 
 def check_choice(choice: Mapping[str, Any], registry: Registry, who: Principal | None) -> None:

@@ -15,7 +15,7 @@ from turnkeeper.core.checking import check_ending, check_messages, check_user_co
 from turnkeeper.core.events import ConversationStarted, Event, MessagesImported, TurnResumed, TurnStarted
 from turnkeeper.core.machine import Phase
 from turnkeeper.core.tool_choice import AUTO
-from turnkeeper.driver.conditions import bound_names, check_bound, check_choice, check_journal, check_tools, choice_of
+from turnkeeper.driver import conditions
 from turnkeeper.driver.importing import as_reply
 from turnkeeper.driver.leasing import Hold, held, new_holder
 from turnkeeper.driver.loop import Loop, Plan, close_open_turn
@@ -28,6 +28,7 @@ from turnkeeper.driver.reply import Reply
 from turnkeeper.driver.running import CallRunner, Surroundings
 from turnkeeper.driver.standing import Identity, Standing
 from turnkeeper.driver.turn import Emit, Turn
+from turnkeeper.driver.waiting import as_dict
 from turnkeeper.errors import ConversationBusyError, InputError, UnknownConversationError
 from turnkeeper.journal.port import Journal
 from turnkeeper.tools import Registry
@@ -169,7 +170,7 @@ class Conversation:
         def opening() -> Sequence[Event] | None:
             state = self._recorder.state
             if key is not None and key in self._recorder.keys:
-                return self._again(key)
+                return self._again(key, body)
             if state.phase is Phase.PARKED and when_busy != "interrupt":
                 waits_for = state.turn.waits_for if state.turn is not None else None
                 raise ConversationBusyError(
@@ -196,19 +197,23 @@ class Conversation:
         return self._turn(opening)
 
     def _started(self, content: str | None, key: str | None = None) -> TurnStarted:
-        who, bound = _as_dict(self.principal), bound_names(self._registry, self._injected)
+        who, bound = (
+            as_dict(self.principal) if self.principal else None,
+            conditions.bound_names(self._registry, self._injected),
+        )
         choice = None if self._plan.tool_choice == AUTO else self._plan.tool_choice
         begun = TurnStarted(at=self._now(), content=content, key=key, principal=who, injected=bound, tool_choice=choice)
         return replace(begun, ends_with_call=True) if self._plan.ends_with_call else begun
 
     def _check_bound(self) -> None:
-        check_bound(self._recorder, self.id, self._registry, self._injected)
+        conditions.check_bound(self._recorder, self.id, self._registry, self._injected)
 
-    def _again(self, key: str) -> list[Event] | None:
+    def _again(self, key: str, body: Any) -> list[Event] | None:
         """A message that was sent before: what its turn needs to go on; None if that is over, for its end."""
         turn = self._recorder.state.turn
         if turn is None or turn.key != key:
             raise InputError(f"the message {key!r} of conversation {self.id!r} was answered in an earlier turn")
+        conditions.check_same(self._recorder.begun, body, key=key, conversation_id=self.id)
         if self.is_open:
             return self._continuing()
         if turn.status is not TurnStatus.FAILED or not self._recorder.history.waits_for_model:
@@ -322,7 +327,7 @@ class Conversation:
 
     async def _drive(self, opening: Opening, emit: Emit | None, *, wait: bool) -> Reply:
         client = self._client()
-        check_journal(self._journal, self._registry)
+        conditions.check_journal(self._journal, self._registry)
         if self._recorder.broken is not None:
             self._recorder = Recorder(self._journal, self.id)
         if not self._shared:
@@ -339,7 +344,7 @@ class Conversation:
         recorder = self._recorder
         await recorder.load()
         self.speak_as(self.principal)  # another's first message may have come before this one
-        check_tools(recorder, self.id, has_tools=bool(self._plan.names))
+        conditions.check_tools(recorder, self.id, has_tools=bool(self._plan.names))
         recorder.listen(emit)
         who = await self._standing.now()
         events = opening()
@@ -347,7 +352,7 @@ class Conversation:
             return reply_of(recorder, self.id)
         if any(isinstance(event, TurnStarted) for event in events):
             self._standing.check(recorder, who)
-        check_choice(choice_of(recorder, events, self._plan.tool_choice), self._registry, who)
+        conditions.check_choice(conditions.choice_of(recorder, events, self._plan.tool_choice), self._registry, who)
         error = None
         with observed(self._plan, recorder, self.id, self.principal, events):
             if recorder.last == 0 and recorder.state.turns == 0:
@@ -387,8 +392,4 @@ class Conversation:
         )
 
     def _first_event(self) -> ConversationStarted:
-        return ConversationStarted(at=self._now(), principal=_as_dict(self.principal))
-
-
-def _as_dict(who: Principal | None) -> dict[str, str] | None:
-    return None if who is None else {"kind": who.kind, "id": who.id, "level": who.level}
+        return ConversationStarted(at=self._now(), principal=as_dict(self.principal) if self.principal else None)

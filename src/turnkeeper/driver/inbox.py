@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from turnkeeper.core.checking import check_user_content
+from turnkeeper.core.events import TurnStarted
 from turnkeeper.core.machine import Phase
+from turnkeeper.driver.conditions import check_same
 from turnkeeper.driver.conversation import Conversation, MovedOnError
 from turnkeeper.driver.names import checked_name
 from turnkeeper.driver.people import overdue
@@ -71,7 +73,20 @@ async def post(
     body = check_user_content(content, accept=accept)
     name = checked_name(conversation_id)
     added = await journal.enqueue(name, encode(body), key=key, principal=principal, now=now)
+    if not added:
+        await _check_same(journal, name, body, key)
     return "queued" if added else "duplicate"
+
+
+async def _check_same(journal: Journal, name: str, body: Any, key: str) -> None:
+    """InputError where the key is that of another message, which waits or has become a turn."""
+    before = await journal.message(name, key)
+    if before is not None and before.content:
+        check_same(TurnStarted(content=before.content), body, key=key, conversation_id=name)
+        return
+    for event in await journal.read(name):
+        if isinstance(event, TurnStarted) and event.key == key:
+            check_same(event, body, key=key, conversation_id=name)
 
 
 async def work_off(

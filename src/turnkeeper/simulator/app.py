@@ -15,7 +15,7 @@ import anyio
 from turnkeeper.simulator.delivery import ConnectionDroppedError, Delivery
 from turnkeeper.simulator.encoding import dump
 from turnkeeper.simulator.exchange import Exchange, Incoming
-from turnkeeper.simulator.report import REPORT_PATH, report
+from turnkeeper.simulator.report import REPORT_PATH, refused_host, report
 
 __all__ = ("HANG_UP", "App")
 
@@ -49,6 +49,9 @@ class App:
         if raw is None:
             return
         if scope["method"] == "GET" and scope["path"] == REPORT_PATH:
+            if (refusal := refused_host(scope["headers"])) is not None:
+                await _send_json(send, dump({"error": refusal}), status=421)
+                return
             await _send_json(send, dump(report(self.exchange.ledger)))
             return
         incoming = Incoming(
@@ -81,8 +84,8 @@ class App:
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def _send_json(send: Send, body: bytes) -> None:
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]})
+async def _send_json(send: Send, body: bytes, *, status: int = 200) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": [(b"content-type", b"application/json")]})
     await send({"type": "http.response.body", "body": body, "more_body": False})
 
 

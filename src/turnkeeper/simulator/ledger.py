@@ -19,6 +19,10 @@ DEFAULT_CACHE_MINIMUM = 1_024
 """Shortest cached prefix, in tokens, of a model whose minimum isn't known."""
 
 
+KEEP_BYTES = 256 * 2**20
+"""Bytes of requests' bodies that a ledger keeps; parsed, they take several times as much."""
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """Why a request was answered 4xx: the rule broken, the place in the request, and how to repair it."""
@@ -59,10 +63,16 @@ class Record:
 
 
 class Ledger:
-    """Records of the last `keep` requests (None: of all), the prompt cache, and totals over everything. Thread-safe."""
+    """Records of the last `keep` requests (None: of all), the prompt cache, and totals over everything. Thread-safe.
 
-    def __init__(self, *, keep: int | None = None) -> None:
+    Bodies of requests are kept up to `keep_bytes` in all; older records lose theirs (`raw` is empty, `body` None).
+    """
+
+    def __init__(self, *, keep: int | None = None, keep_bytes: int = KEEP_BYTES) -> None:
         self._lock = threading.Lock()
+        self._keep_bytes = keep_bytes
+        self._bytes = 0
+        self._whole: deque[Record] = deque()
         self._records: deque[Record] = deque(maxlen=keep)
         self._count = 0
         self._cache = PromptCache()
@@ -95,6 +105,14 @@ class Ledger:
             self._count += 1
             record = Record(number=self._count, **fields)
             self._records.append(record)
+            self._whole.append(record)
+            self._bytes += len(record.raw)
+            while len(self._whole) > len(self._records):  # no longer kept at all
+                self._bytes -= len(self._whole.popleft().raw)
+            while self._bytes > self._keep_bytes and len(self._whole) > 1:
+                oldest = self._whole.popleft()
+                self._bytes -= len(oldest.raw)
+                oldest.raw, oldest.body = b"", None
         return record
 
     def account(self, request: Mapping[str, Any], *, now: float) -> InputTokens:

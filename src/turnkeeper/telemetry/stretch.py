@@ -281,7 +281,7 @@ class Stretch:
             )
             details = event.usage.get("output_tokens_details")
             thought = details.get("thinking_tokens") if isinstance(details, dict) else None
-            if isinstance(thought, int):
+            if isinstance(thought, int) and thought >= 0:
                 request.span.set_attribute(names.reasoning, thought)
             instruments.tokens.record(inputs, {**request.labels, names.token_type: "input"})
             instruments.tokens.record(usage.output_tokens, {**request.labels, names.token_type: "output"})

@@ -284,7 +284,7 @@ class Fold:
             return []
         details = usage.get("output_tokens_details")
         thought = details.get("thinking_tokens") if isinstance(details, dict) else 0
-        return [Replied(model, Usage.of(usage), thought if isinstance(thought, int) else 0)]
+        return [Replied(model, Usage.of(usage), thought if isinstance(thought, int) and thought > 0 else 0)]
 
     def _replied(self, event: ReplyReceived) -> list[Part]:
         model = str(event.fields.get("model") or "")
