@@ -12,7 +12,15 @@ EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
 
 
 def test_there_are_examples() -> None:
-    assert {path.stem for path in EXAMPLES} >= {"approval", "durable", "lesson", "streaming"}
+    assert {path.stem for path in EXAMPLES} >= {
+        "approval",
+        "durable",
+        "lesson",
+        "research",
+        "sms",
+        "streaming",
+        "web_search",
+    }
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
