@@ -124,7 +124,16 @@ def export(
 
     async def work() -> int:
         transcript = await _found(url, conversation_id)
-        text = (as_markdown if chosen == "markdown" else as_json)(transcript, redact=redact)
+        if chosen == "journal":
+            if redact:
+                raise CommandError(
+                    "--redact goes with json and markdown: the journal's lines are whole, or their hashes don't fit",
+                    exit_code=Exit.USAGE,
+                )
+            async with opened_journal(url) as journal:
+                text = await journal.export(conversation_id)
+        else:
+            text = (as_markdown if chosen == "markdown" else as_json)(transcript, redact=redact)
         if output is None or output == "-":
             terminal.answer(text)
         else:

@@ -26,6 +26,8 @@ COMMANDS: dict[str, str] = {
     "show": "keeping",
     "export": "keeping",
     "cost": "spending",
+    "replay": "replaying",
+    "fork": "replaying",
     "approvals": "deciding",
     "verify": "checking",
     "doctor": "checking",

@@ -48,10 +48,14 @@ FORMAT_VERSION = max(FORMAT_VERSION_SUMMARIES)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationStarted(Event):
-    """The conversation exists. `principal` is `{"kind", "id", "level"}` or None."""
+    """The conversation exists. `principal` is `{"kind", "id", "level"}` or None.
+
+    `forked_from` is `{"conversation", "seq"}` where it began as another's first events: those behind this one, up to
+    that number, were copied, without what they cost."""
 
     type = "conversation_started"
     principal: dict[str, str] | None = None
+    forked_from: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,17 +129,21 @@ class ChoiceGuided(Event):
 class RequestStarted(Event):
     """A request goes out. `number` counts requests of the turn from 1, `attempt` tries of this one from 1.
 
+    `setup` is the JSON text of what every request holds besides the messages (`{"system", "tools", "extra"}`), written
+    down with a conversation's first request and where it has changed.
     `reserved` is the most that it may cost, in USD, where a limit on money asks for that. The event that ends the
     request says it again, so that what was held is let go with it.
     """
 
     type = "request_started"
+    raw = frozenset({"setup"})
     number: int
     attempt: int
     model: str
     max_tokens: int
     tool_choice: dict[str, Any] | None = None
     reserved: Decimal | None = None
+    setup: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

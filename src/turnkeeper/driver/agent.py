@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import math
 import random
 import time
@@ -31,6 +32,7 @@ from turnkeeper.driver.observing import Observer
 from turnkeeper.driver.people import Approval, may_decide
 from turnkeeper.driver.reading import SMALLEST_HEAD, with_reading
 from turnkeeper.driver.reply import Reply
+from turnkeeper.driver.running import Recorded
 from turnkeeper.driver.settings import Settings
 from turnkeeper.driver.standing import Identity
 from turnkeeper.errors import ConfigurationError, LimitError
@@ -280,7 +282,7 @@ class Agent(Extracts):
         group: anyio.abc.TaskGroup | None = None,
         shared: bool = True,
     ) -> Conversation:
-        plan, registry = self._keeping
+        plan, registry = replace(self._keeping[0], keeps_setup=True), self._keeping[1]
         if not shared:
             plan, registry = replace(self._plan, body=self._plan.body.for_one_turn()), self._registry
         return Conversation(
@@ -299,6 +301,19 @@ class Agent(Extracts):
             shared=shared,
         )
 
+    def replaying(self, client: Any, recorded: Recorded | None, *, clock: Callable[[], float]) -> Agent:
+        """The same agent over another client, where calls whose end is `recorded` are not run; for replays."""
+        other = copy.copy(self)
+        other._given_client, other._clients, other._users = client, {}, {}
+        other.limits, other.now, other.identity = Limits(requests=None), clock, None
+        plan = replace(
+            self._plan, limits=other.limits, recorded=recorded, stream=False, sleep=_at_once, clock=clock, observer=None
+        )
+        kept, registry = self._keeping
+        other._plan = plan
+        other._keeping = replace(plan, body=kept.body, names=kept.names, result_head=kept.result_head), registry
+        return other
+
     def _in_memory(self) -> Conversation:
         return self.conversation(uuid.uuid4().hex, journal=MemoryJournal(), shared=False)
 
@@ -316,6 +331,10 @@ class Agent(Extracts):
                 client = APIClient(sdk, headers=self._headers, timeout=self._timeout)
             self._clients[loop] = client
         return client
+
+
+async def _at_once(_: float) -> None:
+    """No wait."""
 
 
 async def _journal(url: str) -> Journal:

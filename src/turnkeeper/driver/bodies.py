@@ -149,6 +149,12 @@ class RequestBody:
         return other
 
     @property
+    def setup(self) -> str:
+        """What every request holds besides the messages, as JSON text: `{"system", "tools", "extra"}`."""
+        extra = f"{{{self._extra[1:]}}}"
+        return f'{{"system":{self._plain_system or "null"},"tools":[{",".join(self._tools)}],"extra":{extra}}}'
+
+    @property
     def is_cached(self) -> bool:
         """Whether requests may write to the prompt cache."""
         return self._caching is not None

@@ -385,6 +385,7 @@ class Conversation:
                 standing=self._standing,
                 injected=self._injected,
                 head=self._plan.result_head,
+                recorded=self._plan.recorded,
             ),
             clock=self._plan.clock,
             most_at_once=self._most_at_once,

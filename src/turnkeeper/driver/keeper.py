@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from anyio.abc import TaskGroup
 
 from turnkeeper.driver.conversation import Conversation
+from turnkeeper.driver.forking import fork
 from turnkeeper.driver.inbox import Inject, Stop, Watch, WorkedOff, post, recoverable, work_off
 from turnkeeper.driver.names import checked_name
 from turnkeeper.driver.people import Approvals, Outcomes
@@ -67,6 +68,26 @@ class Keeper:
         return self.agent.conversation(
             name, journal=self.journal, principal=principal, injected=injected, group=self._group
         )
+
+    async def fork(
+        self,
+        conversation_id: str,
+        seq: int | None = None,
+        *,
+        new_id: str | None = None,
+        principal: Principal | None = None,
+        injected: Mapping[str, Any] | None = None,
+    ) -> Conversation:
+        """A new conversation that begins with the events of another up to number `seq` (all of them without one).
+
+        It is its principal's, and is opened as `conversation` opens it. Calls that had ended keep their results and are
+        not run again; of a turn that was open at `seq` the open calls get a result that says so. What it cost stays
+        with the original; `forked_from` of the first event says where it comes from. InputError for a number that
+        isn't there, or an id that is taken.
+        """
+        await self.conversation(conversation_id, principal=principal)  # whose it is
+        name = await fork(self.journal, conversation_id, seq, new_id=new_id, now=self.agent.now())
+        return await self.conversation(name, principal=principal, injected=injected)
 
     async def post(
         self,

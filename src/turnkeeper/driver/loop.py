@@ -32,7 +32,7 @@ from turnkeeper.driver.budgeting import reserve
 from turnkeeper.driver.choosing import Choosing, choice_unmet, choosing, guide, warn
 from turnkeeper.driver.observing import Observer, watched_request
 from turnkeeper.driver.recorder import Recorder
-from turnkeeper.driver.running import CallRunner
+from turnkeeper.driver.running import CallRunner, Recorded
 from turnkeeper.errors import APIError, ToolChoiceUnmet
 from turnkeeper.models import Model, cost_of
 from turnkeeper.types import Limits, TurnStatus, Usage
@@ -81,6 +81,8 @@ class Plan:
     sleep: Callable[[float], Any]
     accept: frozenset[str] = frozenset()
     result_head: int | None = None
+    keeps_setup: bool = False
+    recorded: Recorded | None = None
     agent: str = ""
     observer: Observer | None = None
 
@@ -158,6 +160,8 @@ class Loop:
         if limit is not None:
             await self._close(_ended(recorder, plan.clock(), TurnStatus.LIMIT_REACHED, limit))
             return
+        made = plan.body.without(hidden, tools_used=recorder.history.tools_used)
+        setup = made.setup if plan.keeps_setup else None
         event = RequestStarted(
             at=plan.clock(),
             number=decision.number,
@@ -166,12 +170,12 @@ class Loop:
             max_tokens=max_tokens,
             tool_choice=choice.sent,
             reserved=reserved,
+            setup=None if setup == recorder.setup else setup,
         )
         recorder.stage(
             event, RequestStartedUpdate(number=decision.number, attempt=decision.attempt, model=plan.model.id)
         )
         await recorder.flush()
-        made = plan.body.without(hidden, tools_used=recorder.history.tools_used)
         takes_system = plan.model.system_role is True
         body = made.encode(recorder.history, max_tokens=max_tokens, tool_choice=choice.sent, system_role=takes_system)
         lenient = decision.attempt > 1

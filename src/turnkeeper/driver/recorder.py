@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from turnkeeper.core.events import ConversationStarted, Event, TurnStarted
+from turnkeeper.core.events import ConversationStarted, Event, RequestStarted, TurnStarted
 from turnkeeper.core.history import History
 from turnkeeper.core.machine import State, advance
 from turnkeeper.driver.finishing import finished
@@ -48,6 +48,7 @@ class Recorder:
         self._first: Event | None = None
         self._latest: Event | None = None
         self.last = 0
+        self.setup: str | None = None
         self.token: int | None = None
         self.broken: JournalError | None = None
         self.watch: Watch | None = None
@@ -86,6 +87,8 @@ class Recorder:
         self.history.apply(event)
         if isinstance(event, ConversationStarted) and event.principal is not None:
             self.owner = Principal(**event.principal)
+        if isinstance(event, RequestStarted) and event.setup is not None:
+            self.setup = event.setup
         if isinstance(event, TurnStarted):
             self.begun = event
             if event.key is not None:

@@ -31,8 +31,10 @@ from turnkeeper.updates import CallStarted as CallStartedUpdate
 from turnkeeper.updates import ToolProgress
 from turnkeeper.wire.json import decode, encode
 
-__all__ = ("CallRunner", "Surroundings")
+__all__ = ("CallRunner", "Recorded", "Surroundings")
 
+Recorded = Callable[[str], CallFinished | None]
+"""How a call of that id ended before, where turns are replayed: it is not run then."""
 OnProgress = Callable[[str, float | None], None]
 
 
@@ -45,6 +47,7 @@ class Surroundings:
     injected: Mapping[str, Any]
     head: int | None = None
     """Characters of a large result that the model gets at once; None where large results are cut and not kept."""
+    recorded: Recorded | None = None
 
 
 class CallRunner:
@@ -208,6 +211,9 @@ class CallRunner:
         return f"{self._about.conversation_id.replace('%', '%25').replace(':', '%3A')}:{call.id}"
 
     async def _work(self, one: Ready) -> None:
+        if self._about.recorded is not None and (ended := self._about.recorded(one.call.id)) is not None:
+            self._recorder.stage(ended)
+            return
         if one.tool.effect == "transactional":
             await self._in_transaction(one)
             return

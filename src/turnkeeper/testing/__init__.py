@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from turnkeeper.testing.builders import call, reply, script, text, thinking
     from turnkeeper.testing.encyclopedia import Encyclopedia
     from turnkeeper.testing.fixed import FixedClock, FixedIds
+    from turnkeeper.testing.replaying import assert_replays, recorded_agent, replay
     from turnkeeper.testing.twilio import TwilioAPI
 
 __all__ = (
@@ -31,8 +32,11 @@ __all__ = (
     "Refusal",
     "Script",
     "TwilioAPI",
+    "assert_replays",
     "call",
     "faults",
+    "recorded_agent",
+    "replay",
     "reply",
     "script",
     "serve",
@@ -50,7 +54,10 @@ _HOMES = {
     "Refusal": "turnkeeper.simulator.ledger",
     "Script": "turnkeeper.simulator.scripts",
     "TwilioAPI": "turnkeeper.testing.twilio",
+    "assert_replays": "turnkeeper.testing.replaying",
     "call": "turnkeeper.testing.builders",
+    "recorded_agent": "turnkeeper.testing.replaying",
+    "replay": "turnkeeper.testing.replaying",
     "reply": "turnkeeper.testing.builders",
     "script": "turnkeeper.testing.builders",
     "serve": "turnkeeper.simulator.serving",

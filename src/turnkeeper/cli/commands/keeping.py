@@ -40,15 +40,16 @@ def show_command(conversation_id: str, journal: str | None, output_format: str, 
     "-f",
     "--format",
     "file_format",
-    type=click.Choice(("json", "markdown")),
-    help="What to write. [default: markdown for a FILE.md, else json]",
+    type=click.Choice(("json", "markdown", "journal")),
+    help="What to write; journal is every event, for another journal or a test. [default: markdown for a FILE.md,"
+    " else json]",
 )
 @click.option("-o", "--output", metavar="FILE", help="Write it there, to a file that doesn't exist yet, not to stdout.")
 @click.option("--redact", is_flag=True, help="Without card numbers, e-mail addresses and phone numbers.")
 def export_command(
     conversation_id: str, journal: str | None, file_format: str | None, output: str | None, redact: bool
 ) -> int:
-    """Write conversation ID out as a whole, as JSON or Markdown.
+    """Write conversation ID out as a whole, as JSON, Markdown, or the journal's own lines.
 
     The JSON holds `messages` in the API's own format; `turnkeeper verify` takes it.
     """
