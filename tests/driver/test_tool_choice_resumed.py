@@ -101,3 +101,28 @@ async def test_whoever_goes_on_brings_the_tool_that_the_turn_must_call() -> None
         with pytest.raises(tk.errors.ConfigurationError, match="tool_choice 'lookup', and there is no such tool"):
             await conversation.resume()
         assert len(await early.read("c")) == 2
+
+
+async def test_a_choice_of_what_may_not_be_used_any_more_does_not_hold_and_that_is_said() -> None:
+    """A session may end in the middle of a turn: nothing could keep such a choice."""
+    megan, visitor = tk.Principal("customer", "1", "confirmed"), tk.Principal("visitor", "v")
+    standing = [megan]
+
+    @tk.tool(requires="confirmed")
+    def pay(amount: int) -> str:
+        """Pay."""
+        raise AssertionError
+
+    def answer(request: dict[str, Any]) -> str:
+        standing[0] = visitor
+        return "They have gone."
+
+    for choice in ("pay", "any"):
+        standing[0] = megan
+        api = MessagesAPI(answer)
+        agent = agent_over(api, tools=[pay], tool_choice=choice, identity=lambda *_: standing[0])
+        async with agent.open() as keeper:
+            conversation = await keeper.conversation("c", principal=visitor)
+            found = await conversation.send("pay")
+        said = f"tool_choice {choice!r} does not hold: whoever is talking may use no such tool"
+        assert (found.status, found.warnings[-1], len(api.requests)) == ("completed", said, 2)

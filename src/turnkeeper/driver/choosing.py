@@ -15,7 +15,7 @@ from turnkeeper.updates import Warned
 from turnkeeper.wire.blocks import CLIENT_CALL, is_server_call, text_of
 from turnkeeper.wire.json import decode, encode
 
-__all__ = ("Choosing", "choice_unmet", "choosing", "guide", "warn")
+__all__ = ("Choosing", "choice_unmet", "choosing", "guide", "warn", "warn_if_gone")
 
 _SHOWN = 200
 """Characters of a reply's text that a message repeats."""
@@ -70,6 +70,17 @@ def guide(recorder: Recorder, model: Model, choice: Choosing, *, at: float) -> N
             f"{model.id} {how} {said(turn.choice)}: it was asked for in words, and each reply is checked",
             at=at,
         )
+
+
+def warn_if_gone(recorder: Recorder, choice: Choosing, *, at: float) -> None:
+    """Stage a warning, once in a turn, where a choice can't hold: its tool may not be used by whoever is talking."""
+    turn = recorder.state.turn
+    if turn is None or turn.choice is None or choice.in_force or not turn.choice_in_force:
+        return
+    code = "tool_choice_unavailable"
+    if not any(isinstance(event, TurnWarned) and event.code == code for event in recorder.turn_events):
+        text = f"{said(turn.choice)} does not hold: whoever is talking may use no such tool"
+        warn(recorder, code, text, at=at)
 
 
 def warn(recorder: Recorder, code: str, message: str, *, at: float) -> None:

@@ -29,7 +29,7 @@ from turnkeeper.core.tool_choice import BROKEN, UNMET, held_against, said, was_r
 from turnkeeper.driver.asking import BrokenReplyError, ask
 from turnkeeper.driver.bodies import RequestBody
 from turnkeeper.driver.budgeting import reserve
-from turnkeeper.driver.choosing import Choosing, choice_unmet, choosing, guide, warn
+from turnkeeper.driver.choosing import Choosing, choice_unmet, choosing, guide, warn, warn_if_gone
 from turnkeeper.driver.observing import Observer, watched_request
 from turnkeeper.driver.recorder import Recorder
 from turnkeeper.driver.running import CallRunner, Recorded
@@ -153,6 +153,7 @@ class Loop:
         max_tokens = decision.max_tokens or plan.max_tokens
         hidden = await self._runner.hidden()
         choice = choosing(recorder, plan.model, plan.thinking, [name for name in plan.names if name not in hidden])
+        warn_if_gone(recorder, choice, at=plan.clock())
         guide(recorder, plan.model, choice, at=plan.clock())
         limit, reserved = await reserve(
             recorder, plan.body, model=plan.model, limits=plan.limits, max_tokens=max_tokens, now=plan.clock()
