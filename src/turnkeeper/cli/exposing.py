@@ -26,11 +26,13 @@ from turnkeeper.cli.toolbox import load_tools
 from turnkeeper.mcp import Authorization, Pins, http_app, serve_stdio
 from turnkeeper.mcp.servers import pins_beside
 from turnkeeper.mcp.serving import PATH, is_loopback
+from turnkeeper.tools import Tool
 from turnkeeper.types import Principal
 
-__all__ = ("accept", "expose")
+__all__ = ("accept", "desk_tools", "expose")
 
 _BACKLOG = 512
+_WITH_A_CODE = ("send_code", "update_my_contact")
 
 
 def expose(  # noqa: PLR0913 - the command's options
@@ -58,9 +60,10 @@ def expose(  # noqa: PLR0913 - the command's options
     _check_door(http=http, host=host, role=role, authorized=authorization is not None)
     if desk == bool(tools):
         raise click.UsageError("give the tools to serve, -T MODULE, or --desk; one of the two")
-    if desk and role is None and staff_scope is None:
+    if desk and role is None and authorization is None:
         raise click.UsageError(
-            "the desk's tools are for staff: over stdio say --as staff, over HTTP which tokens are, with --staff-scope"
+            "the desk serves nobody whom it doesn't know: over stdio say --as staff, over HTTP whose tokens are good,"
+            " with --issuer"
         )
     if desk and journal is not None:
         raise click.UsageError("the desk keeps its calls in its own database; leave --journal out")
@@ -69,11 +72,10 @@ def expose(  # noqa: PLR0913 - the command's options
     with contextlib.ExitStack() as stack:
         with prints_aside():  # what a module prints while it loads is no message
             if desk:
-                offered, place = _desk(stack, database, four_eyes=four_eyes, approve_above=approve_above)
+                offered, options = desk_tools(stack, database, four_eyes=four_eyes, approve_above=approve_above)
             else:
-                offered, place = load_tools(tools), journal_url(journal)
+                offered, options = load_tools(tools), {"journal": journal_url(journal)}
         stack.enter_context(told())
-        options: dict[str, Any] = {"journal": place, "name": "technova-desk" if desk else "turnkeeper"}
 
         async def work() -> int:
             if not http:
@@ -115,9 +117,10 @@ def _authorization(
     return Authorization(issuer=issuer, resource=resource, keys=keys, scopes=tuple(scope), staff_scope=staff_scope)
 
 
-def _desk(
+def desk_tools(
     stack: contextlib.ExitStack, database: str | None, *, four_eyes: bool, approve_above: str | None
-) -> tuple[Sequence[Any], str]:
+) -> tuple[Sequence[Any], dict[str, Any]]:
+    """The desk's tools, staff's and customers', and how they are served: who sees which, and where calls are kept."""
     from turnkeeper import desk as technova  # noqa: PLC0415 - the desk, only where it is served
     from turnkeeper.desk.domain import money  # noqa: PLC0415
 
@@ -131,7 +134,18 @@ def _desk(
     if "://" not in url:
         raise click.UsageError("--database is a URL: sqlite:///FILE or postgresql://USER@HOST/NAME")
     records = stack.enter_context(technova.open_database(url))
-    return technova.tools(records, **policy), records.journal_url
+    staffs = technova.tools(records, **policy)
+    above = {name: value for name, value in policy.items() if name == "approve_above"}
+    door = stack.enter_context(technova.Door(records, {}))
+    # Whoever has a token has signed in; what is confirmed with a code needs the desk's own door.
+    customers = [one for one in technova.customer_tools(records, door, **above) if one.name not in _WITH_A_CODE]
+    names = {tool.name for tool in staffs}
+
+    def offer(who: Principal | None, tool: Tool[..., Any]) -> bool:
+        kind = None if who is None else who.kind
+        return kind == ("staff" if tool.name in names else "customer")
+
+    return [*staffs, *customers], {"journal": records.journal_url, "name": "technova-desk", "offer": offer}
 
 
 class _Server(uvicorn.Server):

@@ -19,10 +19,13 @@ from turnkeeper.mcp.offering import KEY
 from turnkeeper.tools import Registry, Tool
 from turnkeeper.types import Principal
 
-__all__ = ("OUTCOME", "Who", "exposed")
+__all__ = ("OUTCOME", "Offer", "Who", "exposed")
 
 Who = Callable[[], "Principal | None"]
 """Who asks, found out anew for every request: from the request's own token, never from what it says."""
+
+Offer = Callable[["Principal | None", Tool[..., Any]], bool]
+"""Whether somebody may have a tool that their level reaches."""
 
 OUTCOME = "call_outcome"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -47,13 +50,14 @@ async def exposed(
     name: str = "turnkeeper",
     journal: str = "memory:",
     instructions: str | None = None,
+    offer: Offer | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> AsyncIterator[Server[Any]]:
     """A server of these tools (functions or `Tool`s), to be served over any transport while the block lasts.
 
-    A principal sees the tools that their level reaches; any other is answered as one that isn't there. Calls with an
-    effect are turns in `journal`: approvals, effects and recovery are those of every conversation. ConfigurationError
-    for tools that can't be served so.
+    A principal sees the tools that their level reaches and that `offer` lets them have; any other is answered as one
+    that isn't there. Calls with an effect are turns in `journal`: approvals, effects and recovery are those of every
+    conversation. `settings` are further ones of `Agent`. ConfigurationError for tools that can't be served so.
     """
     registry = Registry(tools)
     offered = registry.tools
@@ -69,7 +73,7 @@ async def exposed(
             " sqlite:///calls.db"
         )
     async with Calls.opened(offered, journal, settings or {}) as calls:
-        handlers = _Handlers(registry, calls, who, waits=waits and calls.durable)
+        handlers = _Handlers(registry, calls, who, offer or _anybody, waits=waits and calls.durable)
         yield Server(
             name,
             version=version("turnkeeper"),
@@ -80,18 +84,22 @@ async def exposed(
 
 
 class _Handlers:
-    def __init__(self, registry: Registry, calls: Calls, who: Who, *, waits: bool) -> None:
+    def __init__(self, registry: Registry, calls: Calls, who: Who, offer: Offer, *, waits: bool) -> None:
         self._registry = registry
         self._calls = calls
         self._who = who
+        self._offer = offer
         self._waits = waits
+
+    def _sees(self, who: Principal | None, tool: Tool[..., Any]) -> bool:
+        return reaches(who, tool.requires) and self._offer(who, tool)
 
     async def list_tools(
         self, ctx: ServerRequestContext[Any], params: mcp_types.PaginatedRequestParams | None
     ) -> mcp_types.ListToolsResult:
         del ctx, params
         who = self._who()
-        seen = [_described(tool) for tool in self._registry.tools if reaches(who, tool.requires)]
+        seen = [_described(tool) for tool in self._registry.tools if self._sees(who, tool)]
         # What is on offer depends on who asks: nobody in between may keep it for another.
         return mcp_types.ListToolsResult(
             tools=[*seen, *([_OUTCOME] if self._waits else ())], cache_scope="private", ttl_ms=0
@@ -109,12 +117,17 @@ class _Handlers:
             wanted = arguments.get("id")
             return await self._calls.outcome(str(wanted), principal=who, report=report)
         tool = self._registry.get(params.name)
-        if tool is None or not reaches(who, tool.requires):
+        if tool is None or not self._sees(who, tool):
             raise MCPError(mcp_types.INVALID_PARAMS, f"Unknown tool: {params.name[:100]}")
         key = (ctx.meta or {}).get(KEY)
         if key is not None and not (isinstance(key, str) and 0 < len(key) <= LONGEST_KEY):
             return answer(f"Not run: {KEY} is text of 1 to {LONGEST_KEY} characters.", is_error=True)
         return await self._calls.call(tool.name, arguments, principal=who, key=key, report=report)
+
+
+def _anybody(who: Principal | None, tool: Tool[..., Any]) -> bool:
+    del who, tool
+    return True
 
 
 def _described(tool: Tool[..., Any]) -> mcp_types.Tool:

@@ -20,7 +20,11 @@ __all__ = ("mcp_command",)
     help="Tools from a module or a .py file: all its @tool functions, or the one (or list) of that name. May be given"
     " more than once.",
 )
-@click.option("--desk", is_flag=True, help="The tools of TechNova Desk.")
+@click.option(
+    "--desk",
+    is_flag=True,
+    help="The tools of TechNova Desk: those of staff, and for customers who come with a token those of customers.",
+)
 @click.option(
     "--as",
     "role",
