@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
@@ -115,3 +116,22 @@ def test_an_open_desk_of_the_right_version_loads_no_alembic(tmp_path: Path) -> N
     program += "; print('alembic' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program, url], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout == "False\n"
+
+
+def test_a_desk_of_the_first_version_keeps_its_records(url: str) -> None:
+    engine = sa.create_engine(url, poolclass=sa.pool.NullPool)
+    config = Config()
+    config.set_main_option("script_location", str(Path(desk.__file__).parent / "migrations"))
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0001")
+        customer = "'1', 'Лена', 'l@x.example', 'l@x.example', '555-0100', '5550100', 'lena', 'lena'"
+        connection.exec_driver_sql(f"INSERT INTO desk_customers VALUES ({customer})")
+        connection.exec_driver_sql("INSERT INTO desk_orders VALUES ('7', '1', 'Cable', 1, 999, 'Processing')")
+    with desk.open_database(url) as database:
+        order = database.order("7")
+        with database.reading() as repository:
+            found = repository.customer("1")
+    assert order is not None
+    assert found is not None
+    assert (order.note, found.name, found.address) == ("", "Лена", "")

@@ -145,12 +145,16 @@ async def test_what_was_proven_once_goes_on_only_with_proof() -> None:
     agent = agent_over(api, tools=world.tools(), identity=world.identity)
     async with agent.open(journal) as keeper:
         conversation = await keeper.conversation("c", principal=VISITOR)
-        await conversation.send("Where is it?")
+        await conversation.send("Where is it?", key="first")
         kept = len(await journal.read("c"))
         for who in (VISITOR, dataclasses.replace(MEGAN, level="claimed"), tk.Principal("customer", "1", "confirmed")):
             world.who = who
             with pytest.raises(UnconfirmedError, match="prove it again, or begin a new conversation"):
                 await conversation.send("Repeat what you said")
+            with pytest.raises(UnconfirmedError):
+                await conversation.send("1", key="first")
+            with pytest.raises(UnconfirmedError):
+                await conversation.resume()
             with pytest.raises(UnconfirmedError):
                 await keeper.conversation("c", principal=VISITOR)
         assert len(await journal.read("c")) == kept

@@ -97,7 +97,8 @@ class Conversation:
     async def admit(self) -> None:
         """UnconfirmedError if it was held by somebody who had proven who they are, and the principal has not."""
         if self._recorder.state.holder is not None:
-            self._standing.check(self._recorder, await self._standing.now())
+            await self._standing.now()
+            self._standing.check(self._recorder)
 
     def speak_as(self, principal: Principal | None, injected: Mapping[str, Any] | None = None) -> None:
         """Go on in that principal's name, with these Injected parameters if any are given.
@@ -176,8 +177,9 @@ class Conversation:
                 raise ConversationBusyError(
                     f"conversation {self.id!r} is {waits_for}: decide first, or send with when_busy='interrupt'"
                 )
+            started = self._started(encode(body), key)
             close_open_turn(self._recorder, at=self._now(), reason="interrupted")
-            return [self._started(encode(body), key)]
+            return [started]
 
         return self._turn(opening, when_busy=when_busy, key=key)
 
@@ -197,6 +199,7 @@ class Conversation:
         return self._turn(opening)
 
     def _started(self, content: str | None, key: str | None = None) -> TurnStarted:
+        self._standing.check(self._recorder)
         who, bound = (
             as_dict(self.principal) if self.principal else None,
             conditions.bound_names(self._registry, self._injected),
@@ -210,6 +213,7 @@ class Conversation:
 
     def _again(self, key: str, body: Any) -> list[Event] | None:
         """A message that was sent before: what its turn needs to go on; None if that is over, for its end."""
+        self._standing.check(self._recorder)
         turn = self._recorder.state.turn
         if turn is None or turn.key != key:
             raise InputError(f"the message {key!r} of conversation {self.id!r} was answered in an earlier turn")
@@ -233,6 +237,7 @@ class Conversation:
         """Go on with the last turn: one that was interrupted, failed, or met a limit. InputError if there is none."""
 
         def opening() -> list[Event]:
+            self._standing.check(self._recorder)
             state = self._recorder.state
             if state.phase is not Phase.IDLE:
                 return self._continuing()
@@ -350,8 +355,6 @@ class Conversation:
         events = opening()
         if events is None:
             return reply_of(recorder, self.id)
-        if any(isinstance(event, TurnStarted) for event in events):
-            self._standing.check(recorder, who)
         conditions.check_choice(conditions.choice_of(recorder, events, self._plan.tool_choice), self._registry, who)
         error = None
         with observed(self._plan, recorder, self.id, self.principal, events):

@@ -33,13 +33,15 @@ class Standing:
         self, given: Principal | None, *, conversation_id: str, identity: Identity | None, clock: Callable[[], float]
     ) -> None:
         self.given = given
+        self.latest = given
         self._conversation_id = conversation_id
         self._identity = identity
         self._clock = clock
 
     async def now(self) -> Principal | None:
-        """Who is talking, with the level that is proven at this moment."""
-        return await self.at(self._clock())
+        """Who is talking, with the level that is proven at this moment; `latest` from then on."""
+        self.latest = await self.at(self._clock())
+        return self.latest
 
     async def at(self, moment: float) -> Principal | None:
         """Who was talking at that moment, unless the application has taken it back since.
@@ -77,9 +79,9 @@ class Standing:
             )
         )
 
-    def check(self, recorder: Recorder, who: Principal | None) -> None:
-        """UnconfirmedError if `who` may not begin a turn here."""
-        holder = recorder.state.holder
+    def check(self, recorder: Recorder) -> None:
+        """UnconfirmedError if whoever is talking, as `now` said last, may not begin a turn here."""
+        who, holder = self.latest, recorder.state.holder
         if not may_speak(who, holder):
             lost = holder is not None and who is not None and same_person(who, holder)
             raise UnconfirmedError(
