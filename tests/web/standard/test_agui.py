@@ -157,7 +157,7 @@ def test_a_turn_that_fails_ends_the_run_with_an_error_that_tells_nothing_of_the_
 
 def test_a_turn_that_is_stopped_ends_the_run_as_cancelled() -> None:
     tap = Tap()
-    api = MessagesAPI(script(faults.slow(reply("Never whole", chunk=2), between=1.0)), sleep=tap.sleep)
+    api = MessagesAPI(script(faults.slow(reply("Never whole. " * 20, chunk=2), between=1.0)), sleep=tap.sleep)
     with opened(Shop().app(api)) as front:
         john = front()
         with john.streaming("t-1", [user("m1", "hi")]) as events:

@@ -192,7 +192,7 @@ def test_a_stream_that_was_lost_comes_back_whole_and_there_is_none_when_nothing_
 
 def test_stopping_has_a_door_of_its_own() -> None:
     tap = Tap()
-    api = MessagesAPI(script(faults.slow(reply("Never whole", chunk=2), between=1.0)), sleep=tap.sleep)
+    api = MessagesAPI(script(faults.slow(reply("Never whole. " * 20, chunk=2), between=1.0)), sleep=tap.sleep)
     with opened(Shop().app(api)) as front:
         john = front()
         assert john.http.post("/api/chat/c-1/stop").status_code == 404

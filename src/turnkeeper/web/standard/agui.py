@@ -277,7 +277,7 @@ def messages_of(messages: Sequence[history.Message]) -> list[Message]:
             found.append(AssistantMessage(id=one.id, content=one.text or None, tool_calls=calls or None))
         found += [
             ToolMessage(id=_result_id(call.id), tool_call_id=call.id, content=call.ended.text)
-            for call in one.calls
+            for call in sorted(one.calls, key=lambda call: call.order)
             if call.ended is not None
         ]
     return found

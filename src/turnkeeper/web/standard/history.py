@@ -36,13 +36,14 @@ def reply_id(reply: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call, with its result once it has one."""
+    """A call, with its result once it has one; `order` says which of them came first."""
 
     id: str
     tool: str
     arguments: str
     approval: str | None = None
     ended: CallEnded | None = None
+    order: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,7 @@ class History:
     asked: str = ""
     _open: dict[int, str] = field(default_factory=dict)
     _calls: dict[str, str] = field(default_factory=dict)
+    _ended: int = 0
 
     def take(self, item: Item, parts: list[Part], fold: Fold) -> None:
         """The next item."""
@@ -125,15 +127,18 @@ class History:
 
     def _call(self, part: CallEnded | Asked | Decided) -> None:
         name = self._calls.get(part.call_id)
+        self._ended += isinstance(part, CallEnded)
         for index in range(len(self.messages) - 1, -1, -1):
             message = self.messages[index]
             if message.id == name:
-                calls = tuple(_changed(call, part) if call.id == part.call_id else call for call in message.calls)
+                calls = tuple(
+                    _changed(call, part, self._ended) if call.id == part.call_id else call for call in message.calls
+                )
                 self.messages[index] = replace(message, calls=calls)
                 return
 
 
-def _changed(call: Call, part: CallEnded | Asked | Decided) -> Call:
+def _changed(call: Call, part: CallEnded | Asked | Decided, order: int) -> Call:
     if isinstance(part, CallEnded):
-        return replace(call, ended=part)
+        return replace(call, ended=part, order=order)
     return replace(call, approval=part.id) if isinstance(part, Asked) else call
