@@ -28,7 +28,7 @@ from turnkeeper.driver.finishing import finished
 from turnkeeper.driver.keeper import Keeper
 from turnkeeper.driver.leasing import LEASE_SECONDS
 from turnkeeper.driver.loop import Plan
-from turnkeeper.driver.observing import Observer
+from turnkeeper.driver.observing import observer_for
 from turnkeeper.driver.people import Approval, may_decide
 from turnkeeper.driver.reading import SMALLEST_HEAD, with_reading
 from turnkeeper.driver.reply import Reply
@@ -38,6 +38,7 @@ from turnkeeper.driver.standing import Identity
 from turnkeeper.errors import ConfigurationError, LimitError
 from turnkeeper.journal import Journal, MemoryJournal
 from turnkeeper.models import find
+from turnkeeper.telemetry.port import Observer
 from turnkeeper.tools import Registry
 from turnkeeper.types import Limits, Message, Principal, ToolChoice
 
@@ -61,7 +62,7 @@ class Agent(Extracts):
         thinking: The API's `thinking` object.
         stream: Stream replies (the default); False asks for each reply as a whole.
         name: What telemetry calls the agent.
-        observer: Watches the agent's turns: a `turnkeeper.telemetry.Telemetry`.
+        observer: Watches the agent's turns: a `turnkeeper.telemetry.Telemetry`; else what TURNKEEPER_TELEMETRY says.
         client: An asynchronous SDK client, or a `turnkeeper.testing.MessagesAPI`.
         base_url, api_key: For a client of the agent's own, where `client` is not given.
         cache: Whether prompts are cached: True (as long as the conversation's pace asks), "5m", "1h", or False; else
@@ -199,7 +200,7 @@ class Agent(Extracts):
             sleep=sleep,
             accept=self.accept,
             agent=name,
-            observer=observer,
+            observer=observer_for(observer),
         )
         self._keeping = with_reading(self._plan, self._registry, result_head)
 

@@ -11,8 +11,8 @@ import anyio
 from turnkeeper.client.api import APIClient, RawStream
 from turnkeeper.client.chunks import Chunks
 from turnkeeper.client.failures import failure_in_stream
-from turnkeeper.driver.observing import RequestWatch
 from turnkeeper.errors import APIError
+from turnkeeper.telemetry.port import RequestWatch
 from turnkeeper.updates import TextDelta, ThinkingDelta, Update
 from turnkeeper.wire.frames import FrameDecoder
 from turnkeeper.wire.json import MOST_NESTED, decode, fold_surrogates

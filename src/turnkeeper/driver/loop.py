@@ -30,11 +30,12 @@ from turnkeeper.driver.asking import BrokenReplyError, ask
 from turnkeeper.driver.bodies import RequestBody
 from turnkeeper.driver.budgeting import reserve
 from turnkeeper.driver.choosing import Choosing, choice_unmet, choosing, guide, warn, warn_if_gone
-from turnkeeper.driver.observing import Observer, watched_request
+from turnkeeper.driver.observing import watched_request
 from turnkeeper.driver.recorder import Recorder
 from turnkeeper.driver.running import CallRunner, Recorded
 from turnkeeper.errors import APIError, ToolChoiceUnmet
 from turnkeeper.models import Model, cost_of
+from turnkeeper.telemetry.port import Observer
 from turnkeeper.types import Limits, TurnStatus, Usage
 from turnkeeper.updates import (
     ReplyDiscarded,

@@ -15,10 +15,10 @@ from turnkeeper.core.events import ConversationStarted, Event, RequestStarted, T
 from turnkeeper.core.history import History
 from turnkeeper.core.machine import State, advance
 from turnkeeper.driver.finishing import finished
-from turnkeeper.driver.observing import Watch
 from turnkeeper.errors import JournalError, UnknownConversationError
 from turnkeeper.journal.accounts import Held
 from turnkeeper.journal.port import Journal, Transaction
+from turnkeeper.telemetry.port import Watch
 from turnkeeper.types import Principal
 from turnkeeper.updates import Update
 from turnkeeper.wire.json import fold_surrogates

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import hmac
 import importlib.metadata
@@ -15,10 +16,10 @@ from opentelemetry import context as otel_context
 from opentelemetry import metrics, trace
 from opentelemetry.trace import SpanKind, set_span_in_context
 
-from turnkeeper.driver.observing import Drive
 from turnkeeper.errors import ConfigurationError
 from turnkeeper.telemetry.conventions import CONVENTIONS, NEWEST, PROVIDER
 from turnkeeper.telemetry.instruments import Instruments
+from turnkeeper.telemetry.port import Drive
 from turnkeeper.telemetry.propagation import link_to
 from turnkeeper.telemetry.stretch import Kit, Stretch
 
@@ -68,7 +69,7 @@ class Telemetry:
 
     @contextmanager
     def drive(self, about: Drive) -> Iterator[Stretch]:
-        """Around one stretch of a turn; see `turnkeeper.driver.observing`."""
+        """Around one stretch of a turn; see `turnkeeper.telemetry.port`."""
         kit, names = self._kit, self._kit.names
         attributes: dict[str, Any] = {
             names.operation: names.invoke_agent,
@@ -107,7 +108,13 @@ def from_environment(environ: Mapping[str, str] | None = None) -> Telemetry | No
     found = os.environ if environ is None else environ
     if not _is_on(found.get(_SWITCH)):
         return None
-    return Telemetry(content=_is_on(found.get(_CONTENT)), user_key=found.get(f"{_SWITCH}_USER_KEY") or None)
+    return _made(_is_on(found.get(_CONTENT)), found.get(f"{_SWITCH}_USER_KEY") or None)
+
+
+@functools.cache
+def _made(content: bool, user_key: str | None) -> Telemetry:
+    """One for all agents: the instruments of a meter are made once."""
+    return Telemetry(content=content, user_key=user_key)
 
 
 def _is_on(text: str | None) -> bool:

@@ -27,10 +27,10 @@ from turnkeeper.core.events import (
     TurnStarted,
     TurnWarned,
 )
-from turnkeeper.driver.observing import Drive
 from turnkeeper.telemetry import content
 from turnkeeper.telemetry.conventions import PROVIDER, Convention
 from turnkeeper.telemetry.instruments import Instruments
+from turnkeeper.telemetry.port import Drive
 from turnkeeper.telemetry.propagation import headers_for, trace_of
 from turnkeeper.tools import Outcome
 from turnkeeper.types import Effect, TurnStatus, Usage
