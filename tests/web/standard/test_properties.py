@@ -27,10 +27,12 @@ VALID: TypeAdapter[Any] = TypeAdapter(Event)
 ANA, JOHN = tk.Principal("staff", "ana"), tk.Principal("customer", "john")
 
 TEXTS = st.text(st.characters(codec=None, exclude_categories=()), min_size=1, max_size=40).filter(str.strip)
-STATUS = st.just({"name": "status", "input": {"order": "24601"}})
-REFUND = st.fixed_dictionaries({"name": st.just("refund"), "input": st.just({"order": "1", "amount": 5})})
-WRONG = st.just({"name": "refund", "input": {"order": "1"}})
-UNKNOWN = st.just({"name": "nothing", "input": {}})
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("status", {"order": "24601"}),
+    ("refund", {"order": "1", "amount": 5}),  # waits for a person
+    ("refund", {"order": "1"}),  # refused: an argument is missing
+    ("nothing", {}),  # refused: there is no such tool
+]
 
 
 @dataclass
@@ -138,7 +140,7 @@ def turns(draw: st.DrawFn) -> list[Any]:
     """Replies of one turn: some with calls, some that break off, and one that ends it."""
     found: list[Any] = []
     for number in range(draw(st.integers(0, 3))):
-        chosen = draw(st.lists(st.one_of(STATUS, REFUND, WRONG, UNKNOWN), min_size=1, max_size=3))
+        chosen = draw(st.lists(st.sampled_from(CALLS), min_size=1, max_size=3))
         blocks: list[Any] = [
             call(one["name"], one["input"], id=f"toolu_{number}_{at}") for at, one in enumerate(chosen)
         ]
