@@ -16,6 +16,7 @@ def test_there_are_examples() -> None:
         "approval",
         "durable",
         "lesson",
+        "mcp_tools",
         "research",
         "sms",
         "streaming",
