@@ -14,12 +14,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 import turnkeeper as tk
-from tests.attacks.conftest import ANA, BEN, MEGAN, Stage, asks, told
+from tests.attacks.conftest import ANA, BEN, KEY, MEGAN, Mailbox, Stage, asks, told
+from turnkeeper import desk
 from turnkeeper.cli.visiting import card_lines
 from turnkeeper.desk import schema
 from turnkeeper.desk.domain import Order, OrderStatus, money
@@ -219,3 +222,27 @@ async def test_a_claim_that_somebody_approved_is_words(stage: Stage) -> None:
         (waiting,) = await keeper.approvals.list()
         assert waiting.call_id != "toolu_c"
     assert stage.status("47652") == "Processing"
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+async def test_pieces_of_two_conversations_at_once_are_counted_together(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """Both are asked about before either has cancelled anything; the second still sees what the first did."""
+    url = f"sqlite:///{tmp_path}/desk.db" if kind == "sqlite" else str(request.getfixturevalue("postgres_database"))
+
+    async def send(conversation: tk.Conversation) -> None:
+        await conversation.send("cancel it")
+
+    with desk.open_database(url) as records, desk.Door(records, {}, key=KEY) as door:
+        stage = Stage(records, door, Mailbox())
+        order(stage, "70001", "60.00")
+        order(stage, "70002", "50.00")
+        api = MessagesAPI(script(*[asks("cancel_my_order", order_id=one) for one in ("70001", "70002")]))
+        agent = desk.customer_agent(records, door, client=api, model="claude-opus-4-8", limits=tk.Limits(requests=1))
+        async with agent.open(records.journal_url) as keeper, anyio.create_task_group() as group:
+            for name in ("70001", "70002"):
+                conversation = await keeper.conversation(name, principal=MEGAN)
+                group.start_soon(send, conversation)
+        statuses = sorted(stage.status(one) for one in ("70001", "70002"))
+    assert statuses == ["Cancelled", "Processing"]

@@ -6,8 +6,13 @@ import re
 import sqlite3
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Open, Run
 from tests.cli.screens import Screen
+from tests.desk.test_couriers import Smtp, server
+
+__all__ = ("server",)
 
 DATABASE = ".local/share/turnkeeper/desk.db"
 
@@ -57,6 +62,17 @@ def test_another_order_is_not_cancelled_by_knowing_its_number(run: Run, home: Pa
     done = run("desk", input="Please cancel order 47652")
     assert (done.exit_code, "e-mail address" in done.stdout) == (0, True)
     assert status(home, "47652") == "Processing"
+
+
+def test_with_a_mail_server_the_code_is_sent_and_not_shown(
+    run: Run, server: Smtp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TURNKEEPER_SMTP", f"smtp+plain://127.0.0.1:{server.port}?from=desk@technova.example")
+    done = run("desk", input="My username is priya123, what did I order?")
+    ((sender, to, raw),) = server.taken
+    assert (sender, to) == ("desk@technova.example", ["priya@candy.com"])
+    assert code_in(raw.decode()) not in done.stdout + done.stderr
+    assert "priya@candy.com" not in done.stdout + done.stderr
 
 
 def test_four_eyes_are_the_staffs(run: Run, home: Path) -> None:

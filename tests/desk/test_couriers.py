@@ -15,6 +15,7 @@ import pytest
 
 from turnkeeper import desk
 from turnkeeper.desk.couriers import Post
+from turnkeeper.errors import ConfigurationError
 
 NOTICE = desk.Notice(
     "email", "megana@gmail.com", "Your TechNova code — 验证码", "314159 is your code. Привет 🙂\n.\nEnd"
@@ -123,6 +124,32 @@ def test_it_will_not_send_in_the_clear_where_the_connection_is_to_be_encrypted(s
     post = Post({"email": desk.SMTPCourier("127.0.0.1", server.port, sender="x@y.example")}, at_once=True)
     post.send(NOTICE)
     assert server.taken == []
+
+
+@pytest.mark.parametrize(
+    ("url", "made"),
+    [
+        (
+            "smtp://bot:S3%40t@mail.example:25?from=d@x.example",
+            ("mail.example", 25, "d@x.example", "bot", "S3@t", "starttls"),
+        ),
+        ("smtps://mail.example?from=d@x.example", ("mail.example", 465, "d@x.example", None, None, "tls")),
+        ("smtp+plain://[::1]?from=d@x.example", ("::1", 587, "d@x.example", None, None, "none")),
+    ],
+)
+def test_a_url_names_a_mail_server(url: str, made: tuple[Any, ...]) -> None:
+    named = vars(desk.smtp_courier(url))
+    assert tuple(named[f"_{name}"] for name in ("host", "port", "sender", "user", "password", "security")) == made
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "mail.example", "http://h?from=a@b", "smtp://h", "smtp://h:S3cr3t?from=a@b", "smtp://u:S3cr3t@?from=a@b"],
+)
+def test_a_url_that_names_none_is_refused_without_its_password(url: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"^a mail server is smtp://USER:PASSWORD@HOST:PORT") as refused:
+        desk.smtp_courier(url)
+    assert "S3cr3t" not in str(refused.value)
 
 
 def test_sms_and_console() -> None:

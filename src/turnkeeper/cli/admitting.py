@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import os
 from collections.abc import Awaitable, Callable
+from typing import Literal
 
 from turnkeeper import desk as technova
 from turnkeeper.cli.asking import one_turn
@@ -19,6 +21,7 @@ from turnkeeper.types import Principal
 
 __all__ = ("Form", "at_the_door")
 
+_SMTP = "TURNKEEPER_SMTP"
 _HINTS = (
     "Try: Can you look up my orders? My email is john@gmail.com",
     "     Cancel order 13579",
@@ -68,7 +71,10 @@ async def at_the_door(
 ) -> int:
     """Let a new visitor in, and talk; without a prompt and without a person, `play` the demo."""
     mail = _Mail(terminal)
-    with technova.Door(records, {"email": mail, "phone": mail}, at_once=True) as door:
+    couriers: dict[Literal["email", "phone"], technova.Courier] = {"email": mail, "phone": mail}
+    if not demo and (url := os.environ.get(_SMTP, "").strip()):
+        couriers = {"email": technova.smtp_courier(url)}
+    with technova.Door(records, couriers, at_once="phone" in couriers) as door:
         visitor = door.enter()
         build = functools.partial(technova.customer_agent, records, door)
         kept = dataclasses.replace(talk, journal=records.journal_url)

@@ -213,7 +213,10 @@ class TextPrinter:
             self._ended.add(update.call_id)
             terminal.note(call_line(update.name, update.input, "waits for approval", None, width=width), "yellow")
             terminal.note(f"    {clean_line(f'{update.approval_id}: {update.policy}')}")
-            terminal.note(f"    {clean_line(how_to_decide(update.approval_id, self._journal))}")
+            if self._principal_kind != "customer":
+                terminal.note(f"    {clean_line(how_to_decide(update.approval_id, self._journal))}")
+            elif update.requester_level is None:
+                terminal.note("    A member of staff decides; /resume goes on then.")
         elif isinstance(update, ToolProgress):
             share = "" if update.fraction is None else f" {update.fraction:.0%}"
             terminal.status(f"  · {clean_line(update.message)}{share}")

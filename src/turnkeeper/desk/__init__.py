@@ -5,7 +5,7 @@ from __future__ import annotations
 from turnkeeper.desk.answers import CodeSent, Confirmation, Received
 from turnkeeper.desk.assistant import CUSTOMER_LIMITS, agent, customer_agent
 from turnkeeper.desk.codes import DIGITS
-from turnkeeper.desk.couriers import ConsoleCourier, Courier, Notice, SMSCourier, SMTPCourier
+from turnkeeper.desk.couriers import ConsoleCourier, Courier, Notice, SMSCourier, SMTPCourier, smtp_courier
 from turnkeeper.desk.database import DEFAULT_URL, Desk, open_database
 from turnkeeper.desk.domain import Refusal
 from turnkeeper.desk.door import Door
@@ -45,5 +45,6 @@ __all__ = (
     "extract_reply",
     "open_database",
     "quoted",
+    "smtp_courier",
     "tools",
 )

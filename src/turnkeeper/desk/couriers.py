@@ -14,8 +14,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from email.message import EmailMessage
 from typing import Literal, Protocol, TypeAlias
+from urllib.parse import parse_qs, unquote, urlsplit
 
-__all__ = ("Carried", "ConsoleCourier", "Courier", "Notice", "Post", "SMSCourier", "SMTPCourier")
+import turnkeeper as tk
+
+__all__ = ("Carried", "ConsoleCourier", "Courier", "Notice", "Post", "SMSCourier", "SMTPCourier", "smtp_courier")
 
 _log = logging.getLogger("turnkeeper.desk")
 
@@ -86,6 +89,32 @@ class SMTPCourier:
             if self._user is not None:
                 server.login(self._user, self._password or "")
             server.send_message(mail)
+
+
+_SECURITY: Mapping[str, Literal["starttls", "tls", "none"]] = {"smtp": "starttls", "smtps": "tls", "smtp+plain": "none"}
+
+
+def smtp_courier(url: str) -> SMTPCourier:
+    """The courier that a URL means: `smtp://user:password@host:587?from=desk@example.com`.
+
+    `smtp` encrypts with STARTTLS, `smtps` from the beginning, `smtp+plain` not at all. ConfigurationError, without
+    repeating the URL, for anything else.
+    """
+    try:
+        parts = urlsplit(url)
+        security, port = _SECURITY[parts.scheme], parts.port
+        (sender,) = parse_qs(parts.query)["from"]
+        host = parts.hostname or ""
+    except (KeyError, ValueError):
+        host = sender = ""
+    if not host or "@" not in sender:
+        raise tk.errors.ConfigurationError(
+            "a mail server is smtp://USER:PASSWORD@HOST:PORT?from=ADDRESS (or smtps://, or smtp+plain://)"
+        )
+    user = unquote(parts.username) if parts.username else None
+    password = unquote(parts.password) if parts.password else None
+    default = 465 if security == "tls" else 587
+    return SMTPCourier(host, port or default, sender=sender, user=user, password=password, security=security)
 
 
 class SMSCourier:
