@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Open, Run, Serve
+from tests.cli.conftest import Open, Run, Serve, Start
 from turnkeeper.testing import call, reply
 
 WEATHER = reply(call("weather", {"city": "Rome"}))
@@ -54,3 +57,48 @@ def test_none_at_the_desk_calls_nothing(run: Run) -> None:
     done = run("desk", "--as", "staff", "--tool-choice", "none", input="Cancel order 13579")
     assert done.exit_code == 0, done.stderr
     assert "  · " not in done.stderr
+
+
+class Hanging:
+    """Answers in text first, hangs in the second request, and after that does what it is told."""
+
+    def __init__(self) -> None:
+        self.hangs = threading.Event()
+        self._free = threading.Event()
+        self._count = 0
+
+    def __call__(self, request: dict[str, Any]) -> Any:
+        self._count += 1
+        if self._count == 1:
+            return DEAF
+        if self._count == 2:
+            self.hangs.set()
+            self._free.wait(30)
+        return "Warm." if request["messages"][-1]["content"][-1]["type"] == "tool_result" else WEATHER
+
+    def free(self) -> None:
+        self._free.set()
+
+
+@pytest.mark.parametrize("model", ["claude-opus-5-5", "claude-opus-4-8"])
+def test_killed_in_the_middle_the_turn_is_resumed_under_the_choice_it_began_with(
+    run: Run, serve: Serve, start: Start, tools: str, model: str
+) -> None:
+    hanging = Hanging()
+    url = serve(*[hanging] * 9)
+    shared = ["--base-url", url, "-m", model, "-T", tools]
+    process = start("ask", *shared, "--tool-choice", "weather", "--conversation", "c", "hello")
+    assert hanging.hangs.wait(30)
+    os.kill(process.command.pid, signal.SIGKILL)
+    assert process.ended()[0] == -signal.SIGKILL
+    hanging.free()
+    done = run("resume", "c", *shared)
+    assert (done.exit_code, done.stdout) == (0, "Warm.\n"), done.stderr
+    bodies = [record.body or {} for record in serve.api.requests]
+    begun, resumed = bodies[1], bodies[2]
+    assert resumed["messages"] == begun["messages"]
+    said = [block["text"] for message in resumed["messages"] for block in message["content"]][1:]
+    assert (len(said), said[-1].count("call the tool `weather`")) == (1 if model == "claude-opus-4-8" else 2, 1)
+    native = {"type": "tool", "name": "weather"} if model == "claude-opus-4-8" else None
+    assert [body.get("tool_choice") for body in bodies] == [native, native, native, None]
+    serve.api.assert_all_accepted()
