@@ -88,13 +88,13 @@ def test_show_tells_the_conversation_with_its_calls(run: Run, serve: Serve, tool
     assert done.exit_code == 0
     assert lines[0].startswith("Conversation c-1, ")
     assert lines[0].endswith(", 2 turns, completed")
-    assert lines[1:6] == ["", "> weather?", "  in Rome", "", "I'll look."]
+    assert lines[1:6] == ["", "> weather?", "> in Rome", "", "│ I'll look."]
     assert lines[6].startswith('  · weather(city="Rome") ')
     assert lines[6].endswith(" ok")
     assert lines[7] == "    Rome: 21 degrees"
     assert lines[8] == "  · nothing() rejected"
     assert "There is no tool named 'nothing'" in lines[9]
-    assert lines[10:16] == ["", "Warm.", "", "> thanks", "", "Bye."]
+    assert lines[10:16] == ["", "│ Warm.", "", "> thanks", "", "│ Bye."]
     assert lines[-1].startswith("3 requests, ")
     assert json.loads(run("show", "c-1", "--output-format", "json").stdout)["turns"] == 2
 
@@ -111,7 +111,7 @@ def test_export_writes_json_that_verify_takes_and_markdown(run: Run, serve: Serv
     assert run("export", "c-1", "-o", "out.md").exit_code == 0
     markdown = (home / "out.md").read_text()
     assert markdown.startswith("# Conversation c-1\n")
-    assert "## User\n\nweather?\n\n## Assistant\n\nCall of `weather`: succeeded\n\n```json" in markdown
+    assert "## User\n\n> weather?\n\n## Assistant\n\nCall of `weather`: succeeded\n\n```json" in markdown
     again = run("export", "c-1", "-o", "out.md")
     assert (again.exit_code, again.stderr) == (1, "turnkeeper: out.md is there already; name another file\n")
 
@@ -128,7 +128,7 @@ def test_resume_goes_on_with_a_turn_that_failed_or_met_a_limit(run: Run, serve: 
     talk = ["--base-url", url, "-T", tools]
     first = run("ask", *talk, "--max-requests", "1", "--conversation", "c-1", "weather?")
     assert first.exit_code == 4
-    assert "`turnkeeper resume c-1` goes on" in first.stderr
+    assert "`turnkeeper resume c-1 -T " in first.stderr
     assert run("resume", "c-1", *talk).exit_code == 1
     done = run("resume", "c-1", *talk)
     assert (done.exit_code, done.stdout) == (0, "Warm after all.\n")

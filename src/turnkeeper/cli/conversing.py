@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from turnkeeper.cli.bringing import listed, mcp_servers, tell_refused
 from turnkeeper.cli.exits import Exit
 from turnkeeper.cli.options import Talk
-from turnkeeper.cli.places import journal_url
+from turnkeeper.cli.places import default_journal, journal_url, missing_file
 from turnkeeper.cli.printing import Filter, Printer, Whole, printer_for
 from turnkeeper.cli.problems import CommandError
 from turnkeeper.cli.terminal import Terminal
@@ -66,6 +66,7 @@ class Session:
     tools: tuple[Any, ...] = field(default=())
     make_filter: Callable[[], Filter] = Whole
     journal: str | None = None
+    named_tools: tuple[str, ...] = ()
     visit: Visit | None = None
 
     def printer(self, output_format: str, terminal: Terminal) -> Printer:
@@ -78,6 +79,7 @@ class Session:
             principal_kind=kind,
             input_of=self._input_of,
             journal=self.journal,
+            tools=self.named_tools,
         )
 
     def _input_of(self, call_id: str) -> Any:
@@ -223,7 +225,10 @@ async def opened(
         brought = await stack.enter_async_context(connecting) if connecting is not None else ()
         tell_refused(brought, terminal)
         agent, practising = build_agent(talk, terminal, build=build, practice=practice, brought=brought)
-        keeper = await stack.enter_async_context(agent.open(journal_url(talk.journal)))
+        place = journal_url(talk.journal)
+        if must_exist and missing_file(place) not in (None, default_journal()):
+            raise CommandError(f"there is no journal at {missing_file(place)}; the first conversation in it makes it")
+        keeper = await stack.enter_async_context(agent.open(place))
         name = await _which(talk, keeper, principal, terminal, must_exist=must_exist)
         conversation = await keeper.conversation(name, principal=principal)
         yield Session(
@@ -235,6 +240,7 @@ async def opened(
             tools=agent.tools.tools,
             make_filter=make_filter,
             journal=talk.journal,
+            named_tools=talk.tools,
         )
 
 

@@ -7,6 +7,8 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import click
+
 from turnkeeper.cli.conversing import this_person
 from turnkeeper.cli.escapes import clean_line, json_text
 from turnkeeper.cli.exits import Exit
@@ -16,8 +18,9 @@ from turnkeeper.cli.problems import CommandError
 from turnkeeper.cli.tables import Column
 from turnkeeper.cli.terminal import Terminal
 from turnkeeper.cli.toolbox import load_tools
-from turnkeeper.cli.wording import moment
+from turnkeeper.cli.wording import journal_option, moment, way_on
 from turnkeeper.driver.people import Approval, Approvals, Outcomes, UnknownOutcome, may_decide
+from turnkeeper.errors import ArgumentsRejectedError
 from turnkeeper.tools import Registry
 from turnkeeper.types import Principal
 
@@ -38,13 +41,13 @@ def list_waiting(url: str | None, *, output_format: str, color: bool) -> int:
         elif not approvals and not unknown:
             terminal.note("Nothing waits for a person.", "plain")
         else:
-            _print(terminal, approvals, unknown)
+            _print(terminal, approvals, unknown, journal_option(url))
         return Exit.DONE
 
     return in_loop(work)
 
 
-def _print(terminal: Terminal, approvals: list[Approval], unknown: list[UnknownOutcome]) -> None:
+def _print(terminal: Terminal, approvals: list[Approval], unknown: list[UnknownOutcome], where: str) -> None:
     columns = [
         Column("id", stretch="cut", least=20),
         Column("call", stretch="wrap", least=30),
@@ -63,15 +66,22 @@ def _print(terminal: Terminal, approvals: list[Approval], unknown: list[UnknownO
         for one in approvals
     ]
     rows += [
-        [clean_line(f"{one.conversation_id} {one.call_id}"), clean_line(one.tool), "outcome unknown", "", ""]
+        [
+            clean_line(f"{one.conversation_id} {one.call_id}"),
+            clean_line(f"{one.tool} {json_text(one.input)}"),
+            "outcome unknown",
+            clean_line(f"{one.requester.kind} {one.requester.id}") if one.requester else "",
+            "",
+        ]
         for one in unknown
     ]
     terminal.table(columns, rows)
     if approvals:
-        terminal.note("`turnkeeper approvals approve ID`, `deny ID` or `edit ID` decides.")
+        terminal.note(f"`turnkeeper approvals approve ID{where}` decides, or `deny` or `edit` in place of `approve`.")
     if unknown:
         terminal.note(
-            "Where the outcome is unknown: `turnkeeper approvals happened CONVERSATION CALL` or `did-not-happen`."
+            f"Where the outcome is unknown: `turnkeeper approvals happened CONVERSATION CALL{where}`, or"
+            " `did-not-happen` in place of `happened`."
         )
 
 
@@ -93,13 +103,16 @@ def _approval_json(one: Approval) -> dict[str, Any]:
 
 
 def _unknown_json(one: UnknownOutcome) -> dict[str, Any]:
+    who = one.requester
     return {
         "kind": "unknown_outcome",
         "conversation": one.conversation_id,
         "call": one.call_id,
         "tool": one.tool,
+        "input": one.input,
         "key": one.key,
         "started_at": one.started_at,
+        "requester": None if who is None else {"kind": who.kind, "id": who.id, "level": who.level},
     }
 
 
@@ -135,8 +148,11 @@ def _decided(
 
     async def work() -> int:
         async with opened_journal(url) as journal:
-            approval = await decide(Approvals(journal, registry, may_decide, time.time))
-        _say(terminal, f"{approval.tool} is {word}", approval.conversation_id)
+            try:
+                approval = await decide(Approvals(journal, registry, may_decide, time.time))
+            except ArgumentsRejectedError as error:
+                raise _as_said_to_a_person(error) from None
+        _say(terminal, f"{approval.tool} is {word}", approval.conversation_id, url, tools)
         return Exit.DONE
 
     return in_loop(work)
@@ -153,16 +169,27 @@ def resolve(url: str | None, conversation_id: str, call_id: str, *, by: str | No
                 await outcomes.did_not_happen(conversation_id, call_id, by=_staff(by))
             else:
                 await outcomes.happened(conversation_id, call_id, by=_staff(by), result=result)
-        _say(terminal, "written down", conversation_id)
+        _say(terminal, "written down", conversation_id, url, ())
         return Exit.DONE
 
     return in_loop(work)
 
 
 def _staff(name: str | None) -> Principal:
-    return Principal("staff", name or this_person())
+    """Who decides: whom `--by` names, else whoever sits here. UsageError for a name that is none."""
+    if name is not None and not name.strip():
+        raise click.UsageError("--by names nobody: give the name of whoever decides, or leave it out")
+    return Principal("staff", this_person() if name is None else name.strip())
 
 
-def _say(terminal: Terminal, what: str, conversation_id: str) -> None:
-    line = f"{what}; the conversation goes on with `turnkeeper resume {conversation_id}`"
-    terminal.answer(clean_line(line) + "\n")
+def _as_said_to_a_person(error: ArgumentsRejectedError) -> CommandError:
+    """What is said to a model of its arguments, said to whoever typed them."""
+    faults = [line.removeprefix("- ") for line in str(error).splitlines() if line.startswith("- ")]
+    said = "; ".join(faults) or str(error)
+    return CommandError(f"--input: the arguments don't fit the tool, so nothing was decided: {said}")
+
+
+def _say(terminal: Terminal, what: str, conversation_id: str, journal: str | None, tools: tuple[str, ...]) -> None:
+    way = way_on(conversation_id, None, journal=journal, tools=tools)
+    same = "" if tools else ", with the same tools (-T) as before"
+    terminal.answer(clean_line(f"{what}; the conversation goes on with {way}{same}") + "\n")

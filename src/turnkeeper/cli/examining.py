@@ -19,7 +19,7 @@ from turnkeeper.cli.escapes import clean_line, json_text
 from turnkeeper.cli.exits import Exit
 from turnkeeper.cli.interrupts import in_loop
 from turnkeeper.cli.looking import opened_journal
-from turnkeeper.cli.places import data_folder, journal_url
+from turnkeeper.cli.places import data_folder, default_journal, journal_url, missing_file
 from turnkeeper.cli.problems import line_for, without_secrets
 from turnkeeper.cli.terminal import Style, Terminal, is_dumb
 from turnkeeper.driver.agent import Agent
@@ -137,8 +137,10 @@ def _journal(url: str | None) -> tuple[State, str]:
             found.append("has conversations" if newest else "is empty")
         return Exit.DONE
 
-    in_loop(look)
     where = journal_url(url)
+    if missing_file(where) == default_journal():
+        return "ok", f"{shown(sa.make_url(where))} is not there yet; the first conversation makes it"
+    in_loop(look)
     named = where if where == "memory:" else shown(sa.make_url(where))
     return "ok", f"{named} opens, and {''.join(found)}"
 

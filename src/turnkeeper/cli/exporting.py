@@ -38,7 +38,10 @@ def as_json(transcript: Transcript, *, redact: bool = False) -> str:
 
 
 def as_markdown(transcript: Transcript, *, redact: bool = False) -> str:
-    """Headings for who speaks, a list item and a block of code for each call. `redact` as above."""
+    """Headings for who speaks, what they say as a quotation, a block of code for each call. `redact` as above.
+
+    What is said stands in quotations as a whole: no heading, call or rule in it passes for one of the conversation's.
+    """
     parts = [
         f"# Conversation {clean_line(transcript.id)}",
         f"{moment(transcript.started_at)}, {transcript.turns} turns",
@@ -53,12 +56,12 @@ def as_markdown(transcript: Transcript, *, redact: bool = False) -> str:
             parts.append(f"## {speaker}")
             said_last = speaker
         if entry.call is None:
-            parts.append(clean(entry.text).strip("\n"))
+            parts.append(_quoted(clean(entry.text).strip("\n")))
             continue
         call = entry.call
         result = clean(content_text(call.content))
         parts += [
-            f"Call of `{clean_line(call.name)}`: {call.outcome or 'no result yet'}",
+            f"Call of `{clean_line(call.name).replace('`', '´')}`: {clean_line(call.outcome or 'no result yet')}",
             _code(json_text(call.input, indent=2), "json"),
         ]
         if result.strip():
@@ -66,6 +69,10 @@ def as_markdown(transcript: Transcript, *, redact: bool = False) -> str:
     parts.append(f"---\n\n{spent(transcript.usage, transcript.cost)}")
     text = "\n\n".join(parts) + "\n"
     return redacted(text) if redact else text
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
 
 
 def _code(text: str, language: str = "") -> str:

@@ -12,13 +12,13 @@ from turnkeeper.cli.escapes import clean_line, json_text
 from turnkeeper.cli.exits import Exit
 from turnkeeper.cli.exporting import as_json, as_markdown, write_new
 from turnkeeper.cli.interrupts import in_loop
-from turnkeeper.cli.places import journal_url
+from turnkeeper.cli.places import default_journal, journal_url, missing_file
 from turnkeeper.cli.problems import CommandError
 from turnkeeper.cli.tables import Column
 from turnkeeper.cli.terminal import Terminal
 from turnkeeper.cli.transcript import Transcript, lines_of, read_transcript
 from turnkeeper.cli.wording import moment
-from turnkeeper.journal import open_journal
+from turnkeeper.journal import MemoryJournal, open_journal
 
 if TYPE_CHECKING:
     from turnkeeper.journal import Journal, Summary
@@ -28,8 +28,17 @@ __all__ = ("export", "list_conversations", "opened_journal", "show")
 
 @asynccontextmanager
 async def opened_journal(url: str | None) -> AsyncIterator[Journal]:
-    """The journal that the option or the settings name."""
-    journal = await open_journal(journal_url(url))
+    """The journal that the option or the settings name, for reading: nothing is made.
+
+    CommandError where a file that was named isn't there; the default one, which the first conversation makes, is empty.
+    """
+    place = journal_url(url)
+    if (path := missing_file(place)) is None:
+        journal = await open_journal(place)
+    elif path == default_journal():
+        journal = MemoryJournal()
+    else:
+        raise CommandError(f"there is no journal at {path}; the first conversation in it makes it")
     try:
         yield journal
     finally:
@@ -68,7 +77,7 @@ def _print_table(terminal: Terminal, found: list[Summary]) -> None:
             clean_line(one.id),
             moment(one.updated_at),
             str(one.turns),
-            (one.status or "open").replace("_", " "),
+            clean_line(one.status or "open").replace("_", " "),
             clean_line(f"{one.principal.kind} {one.principal.id}") if one.principal else "",
             clean_line(one.title),
         ]
@@ -94,8 +103,11 @@ def _as_json(one: Summary) -> dict[str, object]:
     }
 
 
-def _iso(at: float) -> str:
-    return datetime.datetime.fromtimestamp(at, tz=datetime.UTC).isoformat()
+def _iso(at: float) -> str | None:
+    try:
+        return datetime.datetime.fromtimestamp(at, tz=datetime.UTC).isoformat()
+    except (ValueError, OverflowError, OSError):  # no time that there is, in a journal that others wrote
+        return None
 
 
 def show(url: str | None, conversation_id: str, *, output_format: str, color: bool) -> int:

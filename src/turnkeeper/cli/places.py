@@ -10,7 +10,16 @@ import platformdirs
 
 from turnkeeper.driver.settings import Settings
 
-__all__ = ("data_folder", "desk_url", "file_url", "history_file", "journal_url", "log_file")
+__all__ = (
+    "data_folder",
+    "default_journal",
+    "desk_url",
+    "file_url",
+    "history_file",
+    "journal_url",
+    "log_file",
+    "missing_file",
+)
 
 _APP = "turnkeeper"
 
@@ -36,7 +45,28 @@ def history_file() -> Path:
 def journal_url(given: str | None = None) -> str:
     """--journal, else TURNKEEPER_JOURNAL, else `journal` of turnkeeper.toml, else a file in the data folder."""
     found = Settings().find("journal", given)
-    return str(found) if found else file_url(_private_folder() / "journal.db")
+    if found:
+        return str(found)
+    _private_folder()
+    return file_url(default_journal())
+
+
+def default_journal() -> Path:
+    """The file of conversations where no journal is named."""
+    return data_folder() / "journal.db"
+
+
+def missing_file(url: str) -> Path | None:
+    """The file of a journal's URL, if it isn't there; None for one that is, and for what is no file."""
+    import sqlalchemy as sa  # noqa: PLC0415 - as below
+
+    from turnkeeper.journal.urls import file_of  # noqa: PLC0415
+
+    try:
+        path = file_of(sa.make_url(url))
+        return None if path is None or path.exists() else path
+    except (sa.exc.ArgumentError, ValueError, OSError):  # said when it is opened
+        return None
 
 
 def desk_url(given: str | None = None) -> str:

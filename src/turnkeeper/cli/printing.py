@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, Protocol
 
@@ -81,17 +81,20 @@ def printer_for(
     principal_kind: str | None = None,
     input_of: Callable[[str], Any] = str,
     journal: str | None = None,
+    tools: Sequence[str] = (),
 ) -> Printer:
     """The printer of an output format.
 
     `principal_kind` says whose conversation it is; `input_of` gives the input of a call that never started; `journal`
-    is where an approval is decided, None for the default journal.
+    is where an approval is decided, None for the default journal; `tools` are those named on the command line.
     """
     if output_format == "json":
         return JSONPrinter(terminal, make_filter)
     if output_format == "stream-json":
         return StreamPrinter(terminal)
-    return TextPrinter(terminal, make_filter, principal_kind=principal_kind, input_of=input_of, journal=journal)
+    return TextPrinter(
+        terminal, make_filter, principal_kind=principal_kind, input_of=input_of, journal=journal, tools=tools
+    )
 
 
 def filtered(text: str, make_filter: Callable[[], Filter]) -> str:
@@ -114,8 +117,10 @@ class TextPrinter:
         principal_kind: str | None = None,
         input_of: Callable[[str], Any] = str,
         journal: str | None = None,
+        tools: Sequence[str] = (),
     ) -> None:
         self._terminal = terminal
+        self._tools = tools
         self._input_of = input_of
         self._journal = journal
         self._make_filter = make_filter
@@ -170,7 +175,8 @@ class TextPrinter:
         for call in reply.calls:
             if call.id not in self._ended:  # cut short, or not begun, when the turn was cancelled
                 terminal.note(call_line(call.name, call.input, call.outcome, None, width=self._width))
-        said = explain(reply.status, reply.reason, way_on(reply.conversation_id, self._principal_kind))
+        way = way_on(reply.conversation_id, self._principal_kind, journal=self._journal, tools=self._tools)
+        said = explain(reply.status, reply.reason, way)
         if said is not None:
             terminal.note(f"turnkeeper: {clean_line(said)}", "yellow")
 

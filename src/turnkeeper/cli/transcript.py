@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = ("Call", "Entry", "Transcript", "lines_of", "read_transcript", "transcript_of")
 
+ASSISTANT_MARK = "│ "
+"""Stands before each line of the assistant's."""
 LONGEST_RESULT = 400
 """Characters of a result that are shown; the export has all of it."""
 
@@ -159,7 +161,7 @@ class _Writer:
         self._add("note", event.at, f"{event.tool} waits for approval {event.approval_id}: {event.policy}")
 
     def decided(self, event: ApprovalDecided) -> None:
-        by = f" by {event.by['kind']} {event.by['id']}" if event.by else ""
+        by = f" by {_who(event.by)}" if event.by else ""
         self._add("note", event.at, f"{event.decision}{by}{f': {event.reason}' if event.reason else ''}")
         if event.input is not None and event.call_id in self._calls:
             self._calls[event.call_id].input = decode(event.input)
@@ -171,7 +173,7 @@ class _Writer:
 
     def resolved(self, event: CallResolved) -> None:
         word = "happened" if event.happened else "did not happen"
-        who = f"{event.by['kind']} {event.by['id']}"
+        who = _who(event.by)
         self._add("note", event.at, f"{who} says that it {word}{f': {event.reason}' if event.reason else ''}")
         if event.content is not None:
             self._finish(event.call_id, "resolved", decode(event.content), None)
@@ -188,8 +190,8 @@ class _Writer:
 
     def ended(self, event: TurnEnded) -> None:
         self.made.status, self.made.reason = event.status, event.reason
-        kind = self.made.principal["kind"] if self.made.principal else None
-        said = explain(TurnStatus(event.status), event.reason, way_on(self.made.id, kind))
+        kind = self.made.principal.get("kind") if self.made.principal else None
+        said = explain(event.status, event.reason, way_on(self.made.id, kind))
         if said is not None:
             self._add("note", event.at, said)
 
@@ -232,6 +234,11 @@ _WRITERS: dict[type[Event], Callable[[_Writer, Any], None]] = {
 """What each kind of event adds; the other kinds add nothing that people read."""
 
 
+def _who(principal: Mapping[str, Any]) -> str:
+    """Somebody, as a journal has them, whoever wrote it."""
+    return clean_line(f"{principal.get('kind', '?')} {principal.get('id', '?')}")
+
+
 def _said(content: Any) -> str:
     if isinstance(content, str):
         return content
@@ -244,10 +251,10 @@ def lines_of(
 ) -> Iterator[tuple[str, Style]]:
     """The transcript as lines that are safe to print, each with its style; `chosen` is what of a reply is shown."""
     count = transcript.turns
-    status = transcript.status or "open"
+    status = clean_line(transcript.status or "open")
     head = f"Conversation {clean_line(transcript.id)}, {moment(transcript.started_at)}"
     if transcript.principal is not None:
-        head += f", {clean_line(transcript.principal['kind'])} {clean_line(transcript.principal['id'])}"
+        head += f", {_who(transcript.principal)}"
     yield f"{head}, {count} turn{'' if count == 1 else 's'}, {status.replace('_', ' ')}", "dim"
     for entry in transcript.entries:
         yield from _entry_lines(entry, width, chosen)
@@ -267,11 +274,7 @@ def _entry_lines(entry: Entry, width: int | None, chosen: Callable[[str], str]) 
     else:
         yield "", "plain"
         text = chosen(entry.text) if entry.kind == "assistant" else entry.text
-        first, *rest = clean(text).strip("\n").split("\n")
-        if entry.kind == "user":
-            yield f"> {first}", "bold"
-            for line in rest:
-                yield f"  {line}", "bold"
-        else:
-            for line in (first, *rest):
-                yield line, "plain"
+        # every line has its mark: no text of others looks like a call, a result or a note
+        by_user = entry.kind == "user"
+        for line in clean(text).strip("\n").split("\n"):
+            yield f"{'> ' if by_user else ASSISTANT_MARK}{line}".rstrip(), "bold" if by_user else "plain"

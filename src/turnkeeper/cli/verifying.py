@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,11 @@ from turnkeeper.cli.looking import opened_journal
 from turnkeeper.cli.problems import CommandError
 from turnkeeper.cli.terminal import Terminal
 from turnkeeper.cli.transcript import transcript_of
+from turnkeeper.core.events import Event
+from turnkeeper.core.machine import Phase, replay
 from turnkeeper.journal import Problem
 from turnkeeper.simulator.rules import Fault, verify_messages
+from turnkeeper.types import Message
 
 __all__ = ("verify",)
 
@@ -59,7 +63,8 @@ def _print(terminal: Terminal, faults: list[Fault], problems: list[Problem]) -> 
     for one in problems:
         say(f"journal: {clean_line(one.message)}", "red")
     for fault in faults:
-        say(f"{clean_line(fault.path)}: {clean_line(fault.message)}", "red")
+        path, message = clean_line(fault.path), clean_line(fault.message)
+        say(message if not path or message.startswith(path) else f"{path}: {message}", "red")
         say(f"    {fault.status} {fault.error_type}, rule {fault.rule}", "dim")
         say(f"    to repair: {clean(fault.repair)}")
     count = len(faults) + len(problems)
@@ -121,7 +126,16 @@ async def _conversation(conversation_id: str, url: str | None) -> tuple[Any, lis
         if problems:
             return [], problems
         events = await journal.read(conversation_id)
-    return transcript_of(conversation_id, events).messages, problems
+    return _sent_so_far(transcript_of(conversation_id, events).messages, events), problems
+
+
+def _sent_so_far(messages: list[Message], events: Sequence[Event]) -> list[Message]:
+    """The messages without the calls of a turn that is still open: they are sent once each has its result."""
+    last = messages[-1] if messages else {}
+    calls = last.get("role") == "assistant" and isinstance(last["content"], list)
+    if calls and replay(events).phase is not Phase.IDLE and any(b.get("type") == "tool_use" for b in last["content"]):
+        return messages[:-1]
+    return messages
 
 
 async def _exists(journal: Any, conversation_id: str) -> bool:

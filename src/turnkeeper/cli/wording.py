@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import shlex
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -15,6 +16,7 @@ __all__ = (
     "content_text",
     "explain",
     "how_to_decide",
+    "journal_option",
     "moment",
     "money",
     "seconds",
@@ -45,7 +47,8 @@ def call_line(name: str, arguments: Any, outcome: str, taken: float | None, *, w
     """`· name(arguments) 0.2 s ok`; the arguments are cut so that duration and outcome stay in sight."""
     from rich.cells import cell_len, set_cell_size  # noqa: PLC0415 - loads when it is used
 
-    end = " ".join(part for part in ("" if taken is None else seconds(taken), _OUTCOMES.get(outcome, outcome)) if part)
+    word = _OUTCOMES.get(outcome) or clean_line(outcome)
+    end = " ".join(part for part in ("" if taken is None else seconds(taken), word) if part)
     room = (width or WIDEST_OFF_SCREEN) - 1
     inside = _arguments(arguments)
     line = f"  · {_shown(name)}({inside}) {end}"
@@ -120,24 +123,39 @@ def spent(usage: Usage, cost: Decimal | None) -> str:
 
 def moment(at: float) -> str:
     """A time of the journal, in this machine's zone."""
-    return datetime.datetime.fromtimestamp(at, tz=datetime.UTC).astimezone().strftime("%Y-%m-%d %H:%M")
+    try:
+        return datetime.datetime.fromtimestamp(at, tz=datetime.UTC).astimezone().strftime("%Y-%m-%d %H:%M")
+    except (ValueError, OverflowError, OSError):  # a journal that others wrote may hold any number
+        return "at no time"
 
 
-def way_on(conversation_id: str, principal_kind: str | None) -> str:
-    """How the last turn of a conversation is taken up again, by whose conversation it is."""
+def way_on(
+    conversation_id: str, principal_kind: str | None, *, journal: str | None = None, tools: Iterable[str] = ()
+) -> str:
+    """How the last turn of a conversation is taken up again, by whose conversation it is: a command to be copied.
+
+    `journal` and `tools` are what was named on the command line.
+    """
+    name = shlex.quote(clean_line(conversation_id))
     if principal_kind == "staff":
-        return f"`turnkeeper desk --as staff --conversation {conversation_id}` and then /resume"
-    return f"`turnkeeper resume {conversation_id}`"
+        return f"`turnkeeper desk --as staff --conversation {name}` and then /resume"
+    options = "".join(f" -T {shlex.quote(clean_line(one))}" for one in tools)
+    return f"`turnkeeper resume {name}{options}{journal_option(journal)}`"
 
 
-def how_to_decide(approval_id: str, journal: str | None) -> str:
-    """How a call that waits is decided; `journal` is the URL that was named, None for the default one.
+def journal_option(journal: str | None) -> str:
+    """` --journal URL` as it is typed, with a blank before it; nothing for the default journal, and for memory.
 
     A password is left out: it comes from where the database's client looks for it.
     """
-    command = f"turnkeeper approvals approve {shlex.quote(approval_id)}"
-    if journal is not None and journal != "memory:":
-        command += f" --journal {shlex.quote(_without_password(journal))}"
+    if journal is None or journal == "memory:":
+        return ""
+    return f" --journal {shlex.quote(_without_password(journal))}"
+
+
+def how_to_decide(approval_id: str, journal: str | None) -> str:
+    """How a call that waits is decided; `journal` is the URL that was named, None for the default one."""
+    command = f"turnkeeper approvals approve {shlex.quote(clean_line(approval_id))}{journal_option(journal)}"
     return f"`{command}` lets it run, `deny` in place of `approve` refuses it"
 
 
@@ -153,23 +171,25 @@ def _without_password(journal: str) -> str:
     return shown(sa.URL.create(url.drivername, url.username, None, url.host, url.port, url.database, url.query))
 
 
-def explain(status: TurnStatus, reason: str, resume: str) -> str | None:
+def explain(status: str, reason: str, resume: str) -> str | None:
     """What a person should know of a turn that did not complete, and what can be done; None for one that did.
 
-    `resume` is what `way_on` gives.
+    `resume` is what `way_on` gives. A journal that others wrote may hold a status that there is not.
     """
-    if status is TurnStatus.COMPLETED:
+    if status not in set(TurnStatus):
+        reason = f"it ended as {status!r}, which this version does not know"
+    if status == TurnStatus.COMPLETED:
         return {"empty_reply": "the model had nothing to say"}.get(reason)
-    if status is TurnStatus.LIMIT_REACHED:
+    if status == TurnStatus.LIMIT_REACHED:
         return f"the turn met {_LIMITS.get(reason, f'the limit on {reason}')}; {resume} goes on"
-    if status is TurnStatus.TRUNCATED:
+    if status == TurnStatus.TRUNCATED:
         return f"the turn is incomplete: {_CUTS.get(reason, reason)}"
-    if status is TurnStatus.REFUSED:
+    if status == TurnStatus.REFUSED:
         return "the model refused; its partial answer is not kept. Say it otherwise, or begin a new conversation"
-    if status is TurnStatus.CANCELLED:
+    if status == TurnStatus.CANCELLED:
         return "cancelled; every call has its result, and the conversation can go on"
-    if status is TurnStatus.AWAITING_APPROVAL:
+    if status == TurnStatus.AWAITING_APPROVAL:
         return f"a call waits for somebody's approval; then {resume}"
-    if status is TurnStatus.AWAITING_RESOLUTION:
+    if status == TurnStatus.AWAITING_RESOLUTION:
         return f"somebody must say how a call ended; then {resume}"
     return f"the turn failed{f' ({reason})' if reason else ''}; {resume} tries again"

@@ -72,8 +72,8 @@ class Erasure:
 class Problem:
     """Where a stored conversation is not what was written. `seq` is the event's number, None for the whole.
 
-    `kind` is `missing` (a gap in the numbers), `changed` (the hash doesn't fit), `unreadable`, or `count` (there are
-    more or fewer events than were appended).
+    `kind` is `missing` (a gap in the numbers), `changed` (the hash doesn't fit), `unreadable`, `count` (there are
+    more or fewer events than were appended), or `listed` (the line in lists says otherwise than the events).
     """
 
     seq: int | None

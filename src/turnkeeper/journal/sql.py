@@ -17,12 +17,12 @@ from turnkeeper.errors import JournalError, UnknownConversationError
 from turnkeeper.journal import budgets, inbox, steps, store
 from turnkeeper.journal.accounts import Account, Held
 from turnkeeper.journal.carrying import to_lines, whole_export
-from turnkeeper.journal.chain import event_of, problems_of, sound_events
+from turnkeeper.journal.chain import event_of, sound_events
 from turnkeeper.journal.database import Database
-from turnkeeper.journal.errors import JournalDamagedError
 from turnkeeper.journal.ids import checked_id, checked_key, is_key
 from turnkeeper.journal.migration import bring_up_to_date
 from turnkeeper.journal.port import Erasure, Lease, Problem, Queued, Summary, Transaction
+from turnkeeper.journal.soundness import all_problems
 from turnkeeper.journal.summaries import summarised
 from turnkeeper.journal.urls import prepared, shown
 from turnkeeper.types import Principal
@@ -288,13 +288,11 @@ class SQLJournal:
 
         def verify() -> list[Problem]:
             found = self._existing(conversation_id)
-            problems = list(problems_of(conversation_id, found.rows, last=found.last))
-            for row in found.rows:
-                try:
-                    event_of(conversation_id, row)
-                except JournalDamagedError as error:
-                    problems.append(Problem(seq=row.seq, kind="unreadable", message=str(error)))
-            return problems
+            listed = self._database.read(
+                lambda connection, _: store.listed(connection, conversation_id),
+                f"read conversation {conversation_id!r}",
+            )
+            return all_problems(conversation_id, found, listed)
 
         return await _in_thread(verify)
 

@@ -38,6 +38,7 @@ __all__ = (
     "list_erasures",
     "list_unfinished",
     "list_waiting",
+    "listed",
     "release",
     "renew",
     "stored",
@@ -165,6 +166,12 @@ def list_conversations(
         .offset(max(offset, 0))
     )
     return [_summary(row) for row in connection.execute(query)]
+
+
+def listed(connection: sa.Connection, conversation_id: str) -> Summary | None:
+    """The line of one conversation."""
+    row = connection.execute(sql.LISTING.where(conversations.c.id == conversation_id)).one_or_none()
+    return None if row is None else _summary(row)
 
 
 def list_unfinished(connection: sa.Connection, now: float, limit: int) -> list[Summary]:

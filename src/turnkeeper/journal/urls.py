@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import sqlalchemy as sa
 
 from turnkeeper.errors import JournalError
 from turnkeeper.journal.errors import JournalReadOnlyError, JournalStorageError, JournalURLError, NotAJournalError
 
-__all__ = ("PATIENCE", "is_uri_file", "patience_of", "prepared", "shown", "without_secrets")
+__all__ = ("PATIENCE", "file_of", "is_uri_file", "patience_of", "prepared", "shown", "without_secrets")
 
 PATIENCE = 10.0
 """Seconds to wait for a lock of another program, and for a server to answer; `?timeout=` sets SQLite's."""
@@ -85,6 +87,7 @@ def _file(url: sa.URL) -> sa.URL:
             "four, sqlite:////var/lib/turnkeeper.db. For a journal that is gone with the program use memory:"
         )
     if is_uri_file(url):
+        _make_private(url)
         return url
     if unknown := sorted(set(url.query) - _SQLITE_OPTIONS):
         raise JournalURLError(f"{shown(url)} has the option {unknown[0]!r}, which SQLite doesn't know")
@@ -101,6 +104,34 @@ def _file(url: sa.URL) -> sa.URL:
         reason = error.strerror if isinstance(error, OSError) else error
         raise kind(f"The journal {shown(url)} can't be opened: {reason}. {advice}.") from None
     return url.set(database=str(path))
+
+
+def _make_private(url: sa.URL) -> None:
+    """Make the file of a `file:` URI, where SQLite would make it, for its owner only; SQLite itself says what is wrong.
+
+    sqlite.org/uri.html: the path ends at `?`, percent escapes stand for bytes, the mode `rwc` makes what is missing.
+    """
+    path = file_of(url)
+    makes = str(url.query.get("mode", "rwc")) == "rwc" and not url.query.get("immutable")
+    if path is not None and makes and (url.query.get("vfs") is None):
+        with contextlib.suppress(OSError, ValueError):
+            os.close(os.open(path, os.O_RDONLY | os.O_CREAT, 0o600))
+
+
+def file_of(url: sa.URL) -> Path | None:
+    """The file that a SQLite URL names; None for a server, for memory, and for what can't be told."""
+    name = url.database
+    if url.get_backend_name() != "sqlite" or not name or ":memory:" in name or url.query.get("mode") == "memory":
+        return None
+    if is_uri_file(url):
+        parts = urlsplit(name)
+        if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
+            return None
+        name = unquote(parts.path)
+    try:
+        return Path(name).expanduser()
+    except (RuntimeError, ValueError):
+        return None
 
 
 def shown(url: sa.URL) -> str:
