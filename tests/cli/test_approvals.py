@@ -37,7 +37,8 @@ def test_what_waits_is_listed_with_its_exact_arguments(run: Run, waiting: str) -
 def test_an_approved_call_runs_when_the_conversation_goes_on(run: Run, waiting: str, tools: Path) -> None:
     (one,) = listed(run)
     decided = run("approvals", "approve", one["id"], "--by", "ana", "--digest", one["digest"])
-    assert decided.stdout == "pay is approved; the conversation goes on with `turnkeeper resume c`, with the same tools (-T) as before\n"
+    way = "`turnkeeper resume c`, with the same tools (-T) as before"
+    assert decided.stdout == f"pay is approved; the conversation goes on with {way}\n"
     assert listed(run) == []
     done = run("resume", "c", "--base-url", waiting, "-T", str(tools))
     assert (done.exit_code, done.stdout) == (0, "Paid.\n")
