@@ -34,6 +34,7 @@ _LIMITS = {
     "usd": "the budget; --budget raises it",
     "conversation_usd": "the conversation's budget; --conversation-budget raises it",
     "usd_per_day": "the budget of the day; --day-budget raises it",
+    "context_window": "the model's window: the message is too long, or the conversation is",
     "principal_usd_per_day": "this person's budget of the day",
     "pause_turn": "the limit on rounds of the API's own tools",
 }

@@ -28,6 +28,7 @@ from turnkeeper.wire.json import decode
 __all__ = ("APIClient", "RawAnswer", "RawStream")
 
 _PATH = "/v1/messages"
+_BETAS = "anthropic-beta"
 _KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 _TAKE_OBJECTS = (anthropic.AsyncAnthropicBedrock, anthropic.AsyncAnthropicVertex)
 """Clients that build the address from the body, and so need it as an object."""
@@ -117,7 +118,12 @@ class APIClient:
     def _with(self, headers: Mapping[str, str] | None) -> dict[str, Any]:
         if not headers:
             return self._options
-        return {**self._options, "headers": {**self._options.get("headers", {}), **headers}}
+        given = self._options.get("headers", {})
+        both = {**given, **headers}
+        for name, value in given.items():
+            if name.lower() == _BETAS and _BETAS in headers:
+                both[name] = f"{value},{headers[_BETAS]}"
+        return {**self._options, "headers": both}
 
     async def send(self, body: bytes, *, headers: Mapping[str, str] | None = None) -> RawAnswer:
         """One request, answered whole; `headers` are its own. Raises APIError."""

@@ -21,6 +21,7 @@ from turnkeeper.core.caching import (
     spot,
     without_marks,
 )
+from turnkeeper.core.compacting import WINDOW_FULL
 from turnkeeper.core.estimating import Weight, weigh
 from turnkeeper.core.events import (
     ApprovalDecided,
@@ -102,7 +103,7 @@ class History:
         elif isinstance(event, ApprovalDecided | CallResolved) and event.content is not None:
             self._result(event.call_id, event.content, is_error=isinstance(event, ApprovalDecided))
         elif isinstance(event, TurnEnded):
-            self._refused = event.reason == "invalid_request_error" and self._words > 0
+            self._refused = event.reason in ("invalid_request_error", WINDOW_FULL) and self._words > 0
         elif isinstance(event, MessagesImported):
             for message in event.messages:
                 self._import(message)

@@ -15,6 +15,7 @@ from decimal import Decimal
 from typing import Any
 
 from turnkeeper.core.calls import Call, CallEvent, CallState, moved
+from turnkeeper.core.compacting import WINDOW_FULL
 from turnkeeper.core.decisions import Decision, EndTurn, Park, RunCalls, SendRequest, Wait
 from turnkeeper.core.events import (
     CallFinished,
@@ -268,8 +269,9 @@ def _failed(state: State, turn: Turn, event: RequestFailed) -> State:
     turn = replace(turn, choice_refused=turn.choice_refused or event.choice_refused is True)
     if event.delay is not None:
         return replace(state, phase=Phase.READY, turn=replace(turn, delay=event.delay))
-    if event.kind == TIME_IS_UP:
-        turn = replace(turn, status=TurnStatus.LIMIT_REACHED, reason="seconds")
+    if event.kind in (TIME_IS_UP, WINDOW_FULL):
+        reason = "seconds" if event.kind == TIME_IS_UP else WINDOW_FULL
+        turn = replace(turn, status=TurnStatus.LIMIT_REACHED, reason=reason)
     else:
         turn = replace(turn, status=TurnStatus.FAILED, reason=event.kind)
     return replace(state, phase=Phase.CLOSING, turn=turn)

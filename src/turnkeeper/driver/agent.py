@@ -22,6 +22,7 @@ from turnkeeper.core.retries import RetryPolicy
 from turnkeeper.core.tool_choice import check_tool_choice, parse_tool_choice, route_for
 from turnkeeper.driver import portal
 from turnkeeper.driver.bodies import RequestBody, caching_for
+from turnkeeper.driver.compacting import compaction_for
 from turnkeeper.driver.conversation import Conversation
 from turnkeeper.driver.extraction import Extracts
 from turnkeeper.driver.finishing import finished
@@ -71,6 +72,8 @@ class Agent(Extracts):
             list of "urls" (the API fetches images and documents), "files" (of the account's store, by id) and
             "cache_control"; in message lists also "system" (messages in the system's role) and "calls" (without
             results, at the end: they are run).
+        compaction: From how many tokens of prompt on the API is asked to compact the conversation (its beta
+            `compact-2026-01-12`); False for never. Else at three quarters of the window, for models that have it.
         result_head: Characters of a tool's result that the model gets at once in a conversation of a journal: the whole
             is kept, and the built-in tool `read_result` reads on. Else the setting, else results are cut at their
             tool's limit.
@@ -111,6 +114,7 @@ class Agent(Extracts):
         api_key: str | None = None,
         cache: bool | str | None = None,
         accept: Collection[str] = (),
+        compaction: int | bool | None = None,
         result_head: int | None = None,
         disable_parallel_tool_use: bool = False,
         most_calls_at_once: int | None = None,
@@ -201,6 +205,7 @@ class Agent(Extracts):
             accept=self.accept,
             agent=name,
             observer=observer_for(observer),
+            compaction=compaction_for(compaction, about, fields),
         )
         self._keeping = with_reading(self._plan, self._registry, result_head)
 

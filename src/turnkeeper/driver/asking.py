@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
 from typing import Any
 
@@ -21,10 +21,11 @@ from turnkeeper.wire.reply import WireReply, read_reply
 from turnkeeper.wire.sse import Decoder, ServerEvent
 from turnkeeper.wire.stream import Assembly
 
-__all__ = ("BrokenReplyError", "ask")
+__all__ = ("NO_HEADERS", "BrokenReplyError", "ask")
 
 Emit = Callable[[Update], Awaitable[None]]
 
+NO_HEADERS: Mapping[str, str] = {}
 _REST_SECONDS, _REST_BYTES = 0.25, 64 * 2**10
 """How long and how much is read after `message_stop` to keep the connection, before it is closed instead."""
 _BLANK = b"\xef\xbb\xbf \t\r\n"
@@ -41,7 +42,14 @@ class BrokenReplyError(Exception):
 
 
 async def ask(
-    client: APIClient, body: bytes, *, stream: bool, lenient: bool, emit: Emit | None, watch: RequestWatch
+    client: APIClient,
+    body: bytes,
+    *,
+    stream: bool,
+    lenient: bool,
+    emit: Emit | None,
+    watch: RequestWatch,
+    headers: Mapping[str, str] = NO_HEADERS,
 ) -> WireReply:
     """Send the request and read the reply. Raises BrokenReplyError.
 
@@ -51,8 +59,8 @@ async def ask(
     request_id: str | None = None
     try:
         if stream:
-            return await _streamed(client, body, lenient=lenient, emit=emit, watch=watch)
-        answer = await client.send(body, headers=watch.headers)
+            return await _streamed(client, body, lenient=lenient, emit=emit, watch=watch, headers=headers)
+        answer = await client.send(body, headers={**watch.headers, **headers})
         request_id = answer.request_id
         return read_reply(answer.body, request_id=request_id)
     except APIError as error:
@@ -71,10 +79,16 @@ def _cut(text: str, request_id: str | None, *, status: int | None = None) -> API
 
 
 async def _streamed(
-    client: APIClient, body: bytes, *, lenient: bool, emit: Emit | None, watch: RequestWatch
+    client: APIClient,
+    body: bytes,
+    *,
+    lenient: bool,
+    emit: Emit | None,
+    watch: RequestWatch,
+    headers: Mapping[str, str],
 ) -> WireReply:
     message = Assembly()
-    async with client.stream(body, headers=watch.headers) as answer:
+    async with client.stream(body, headers={**watch.headers, **headers}) as answer:
         request_id = answer.request_id
         try:
             async with aclosing(answer.chunks):

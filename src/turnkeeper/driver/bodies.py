@@ -183,13 +183,23 @@ class RequestBody:
         return found
 
     def encode(
-        self, history: History, *, max_tokens: int, tool_choice: dict[str, Any] | None, system_role: bool
+        self,
+        history: History,
+        *,
+        max_tokens: int,
+        tool_choice: dict[str, Any] | None,
+        system_role: bool,
+        member: str | None = None,
     ) -> bytes:
-        """The body of the next request; `system_role` says that the model takes system messages among the others."""
+        """The body of the next request; `system_role` says that the model takes system messages among the others.
+
+        `member` is one more of its members, as JSON text.
+        """
         if self._no_choice:
             tool_choice = {"type": "none"} if self._tools else None
         choice = f',"tool_choice":{encode(tool_choice)}' if tool_choice else ""
-        head = f'{{"model":{self._model},"max_tokens":{max_tokens}{self._stream}{choice}'
+        more = f",{member}" if member else ""
+        head = f'{{"model":{self._model},"max_tokens":{max_tokens}{self._stream}{choice}{more}'
         marks = self._marks(history)
         if marks is None:
             messages = history.messages_json(system_role=system_role)

@@ -12,6 +12,7 @@ import anyio
 
 from turnkeeper.client.api import APIClient
 from turnkeeper.core.answers import for_cancelled
+from turnkeeper.core.compacting import BETA, WINDOW_FULL, Compaction, is_full
 from turnkeeper.core.events import (
     CallFinished,
     CallRequest,
@@ -26,7 +27,7 @@ from turnkeeper.core.machine import TIME_IS_UP, EndTurn, Park, Phase, RunCalls, 
 from turnkeeper.core.replies import Action, Shape, judge
 from turnkeeper.core.retries import RetryPolicy, wait_before_retry
 from turnkeeper.core.tool_choice import BROKEN, UNMET, held_against, said, was_refused
-from turnkeeper.driver.asking import BrokenReplyError, ask
+from turnkeeper.driver.asking import NO_HEADERS, BrokenReplyError, ask
 from turnkeeper.driver.bodies import RequestBody
 from turnkeeper.driver.budgeting import reserve
 from turnkeeper.driver.choosing import Choosing, choice_unmet, choosing, guide, warn, warn_if_gone
@@ -83,6 +84,7 @@ class Plan:
     accept: frozenset[str] = frozenset()
     result_head: int | None = None
     keeps_setup: bool = False
+    compaction: Compaction | None = None
     recorded: Recorded | None = None
     agent: str = ""
     observer: Observer | None = None
@@ -179,13 +181,26 @@ class Loop:
         )
         await recorder.flush()
         takes_system = plan.model.system_role is True
-        body = made.encode(recorder.history, max_tokens=max_tokens, tool_choice=choice.sent, system_role=takes_system)
+        member = self._compacting()
+        body = made.encode(
+            recorder.history,
+            max_tokens=max_tokens,
+            tool_choice=choice.sent,
+            system_role=takes_system,
+            member=member,
+        )
         lenient = decision.attempt > 1
         reply: WireReply | None = None
         try:
             with watched_request(recorder.watch, event, body) as watch, anyio.move_on_after(self._time_left()):
                 reply = await ask(
-                    self._client, body, stream=plan.stream, lenient=lenient, emit=recorder.emit, watch=watch
+                    self._client,
+                    body,
+                    stream=plan.stream,
+                    lenient=lenient,
+                    emit=recorder.emit,
+                    watch=watch,
+                    headers=NO_HEADERS if member is None else {"anthropic-beta": BETA},
                 )
         except BrokenReplyError as broken:
             self._broken(decision, broken, choice)
@@ -194,6 +209,13 @@ class Loop:
             self._fail(decision, APIError("the limit on seconds is reached", kind=TIME_IS_UP), None, None)
         else:
             self._received(decision, reply, max_tokens, choice)
+
+    def _compacting(self) -> str | None:
+        """The member of the request that asks the API to compact the conversation, where that is due."""
+        if self._plan.compaction is None:
+            return None
+        tokens, _ = self._recorder.history.tokens(self._plan.model.image_tokens or 0)
+        return self._plan.compaction.member(tokens, compacted=self._recorder.compacted)
 
     def _time_left(self) -> float | None:
         turn = self._recorder.state.turn
@@ -208,6 +230,10 @@ class Loop:
         support = plan.model.forced_tool_choice
         if was_refused(choice.sent, support=support, status=error.status, message=str(error)):
             self._fail(decision, error, broken.partial, 0.0, choice_refused=True)
+            return
+        if is_full(error.status, str(error)):
+            full = APIError(str(error), kind=WINDOW_FULL, status=error.status, request_id=error.request_id)
+            self._fail(decision, full, broken.partial, None)
             return
         delay = wait_before_retry(
             plan.retry,
@@ -248,7 +274,7 @@ class Loop:
             updates.append(ReplyDiscarded(reason=error.kind))
         if delay is not None:
             updates.append(RetryScheduled(reason=error.kind, delay=delay, attempt=decision.attempt + 1))
-        elif error.kind != TIME_IS_UP:
+        elif error.kind not in (TIME_IS_UP, WINDOW_FULL):
             self._error = error
         self._recorder.stage(event, *updates)
 

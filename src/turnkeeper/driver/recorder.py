@@ -11,7 +11,8 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from turnkeeper.core.events import ConversationStarted, Event, RequestStarted, TurnStarted
+from turnkeeper.core.compacting import holds_summary
+from turnkeeper.core.events import ConversationStarted, Event, ReplyReceived, RequestStarted, TurnStarted
 from turnkeeper.core.history import History
 from turnkeeper.core.machine import State, advance
 from turnkeeper.driver.finishing import finished
@@ -49,6 +50,7 @@ class Recorder:
         self._latest: Event | None = None
         self.last = 0
         self.setup: str | None = None
+        self.compacted = False
         self.token: int | None = None
         self.broken: JournalError | None = None
         self.watch: Watch | None = None
@@ -87,6 +89,8 @@ class Recorder:
         self.history.apply(event)
         if isinstance(event, ConversationStarted) and event.principal is not None:
             self.owner = Principal(**event.principal)
+        if isinstance(event, ReplyReceived) and event.kept:
+            self.compacted |= holds_summary(event.blocks)
         if isinstance(event, RequestStarted) and event.setup is not None:
             self.setup = event.setup
         if isinstance(event, TurnStarted):

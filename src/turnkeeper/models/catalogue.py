@@ -32,7 +32,9 @@ _NUMBERS = frozenset(
     }
 )
 _DATES = frozenset({"released", "end_of_life", "read"})
-_FLAGS = frozenset({"between_tools", "system_role", "prefill", "conversation_binding", "structured_output"})
+_FLAGS = frozenset(
+    {"between_tools", "system_role", "prefill", "conversation_binding", "structured_output", "compaction"}
+)
 _WORDS: Mapping[str, tuple[str, ...]] = {
     "thinking_default": ("always_on", "on", "off", "unknown"),
     "thinking_disabled_tail": ("adaptive", "extended", "between_tools"),
@@ -44,7 +46,9 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
     "window_overflow": ("accepted", "refused", "unknown"),
     "root_combinators": ("accepted", "refused", "unknown"),
 }
-_MAY_BE_UNKNOWN = _DECIMALS | _NUMBERS | {"between_tools", "system_role", "effort_levels", "structured_output"}
+_MAY_BE_UNKNOWN = (
+    _DECIMALS | _NUMBERS | {"between_tools", "system_role", "effort_levels", "structured_output", "compaction"}
+)
 _REQUIRED = ("id", "sources", "read", "context_window", "max_output", "input_price", "output_price")
 _FIELDS = frozenset(field.name for field in dataclasses.fields(Model)) - {"known"}
 

@@ -43,6 +43,7 @@ class Model:
     tokens that having tools adds to the prompt, `tool_overhead_forced` with tool_choice any or tool. `image_limit`
     counts images of a request, `image_tokens` is the most that one costs, `image_edge` the pixels it is scaled to.
     `structured_output` says whether it takes `output_config.format`.
+    `compaction` says whether the API compacts conversations for the model (`compact_20260112`).
     `window_overflow` says what happens to input plus max_tokens beyond the window. `unsettled` names the fields whose
     value rests on reports or inference only.
     """
@@ -74,6 +75,7 @@ class Model:
     sampling: Sampling = "unknown"
     window_overflow: Literal["accepted", "refused", "unknown"] = "unknown"
     root_combinators: Literal["accepted", "refused", "unknown"] = "unknown"
+    compaction: bool | None = None
     image_limit: int | None = None
     image_tokens: int | None = None
     image_edge: int | None = None

@@ -93,12 +93,20 @@ def _blocks(request: Mapping[str, Any]) -> Iterator[tuple[Literal["tools", "syst
             yield "tools", "tool", tool
     for block in _as_blocks(request.get("system")):
         yield "system", "system", block
-    for message in _list(request.get("messages")):
-        if not isinstance(message, Mapping):
-            continue
-        role = str(message.get("role"))
-        for block in _as_blocks(message.get("content")):
-            yield from (("messages", key, part) for key, part in _parts(role, block))
+    blocks = [
+        (str(message.get("role")), block)
+        for message in _list(request.get("messages"))
+        if isinstance(message, Mapping)
+        for block in _as_blocks(message.get("content"))
+    ]
+    # What a summary stands for is no part of the prompt any more (docs, build-with-claude/compaction).
+    begins = max((place for place, (_, block) in enumerate(blocks) if _is_summary(block)), default=0)
+    for role, block in blocks[begins:]:
+        yield from (("messages", key, part) for key, part in _parts(role, block))
+
+
+def _is_summary(block: Any) -> bool:
+    return isinstance(block, Mapping) and block.get("type") == "compaction" and block.get("content") is not None
 
 
 def _parts(role: str, block: Any) -> Iterator[tuple[str, Any]]:

@@ -22,7 +22,16 @@ from turnkeeper.simulator.rules.shapes import (
     tagged,
 )
 
-__all__ = ("BLOCKS", "CACHE_CONTROL", "CONTENT", "SERVER_RESULTS", "SERVER_TOOL_NAMES", "SYSTEM", "TEXT")
+__all__ = (
+    "BLOCKS",
+    "CACHE_CONTROL",
+    "CONTENT",
+    "CONTENT_WITH_SUMMARIES",
+    "SERVER_RESULTS",
+    "SERVER_TOOL_NAMES",
+    "SYSTEM",
+    "TEXT",
+)
 
 SERVER_TOOL_NAMES = (
     "web_search",
@@ -205,4 +214,7 @@ BLOCKS: Mapping[str, Checker] = {
 """Every block type of the stable API."""
 
 CONTENT = either(string, array_of(tagged(BLOCKS)))
+_SUMMARY = _block({"content": nullable(string), "encrypted_content": nullable(string), "signature": nullable(string)})
+CONTENT_WITH_SUMMARIES = either(string, array_of(tagged({**BLOCKS, "compaction": _SUMMARY})))
+"""Under the beta of compaction: anthropic/types/beta/beta_compaction_block_param.py (SDK 2.14.0)."""
 SYSTEM = either(string, array_of(tagged({"text": TEXT})))

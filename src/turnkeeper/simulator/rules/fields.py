@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from turnkeeper.simulator.rules.blocks import CACHE_CONTROL, CONTENT, SYSTEM
+from turnkeeper.simulator.rules.blocks import CACHE_CONTROL, CONTENT, CONTENT_WITH_SUMMARIES, SYSTEM
 from turnkeeper.simulator.rules.rule import Finding, Rule, rule
 from turnkeeper.simulator.rules.shapes import (
     Checker,
@@ -47,6 +47,8 @@ BETA_FIELDS = frozenset(
         "mcp_servers",
     }
 )
+COMPACT_BETA = "compact-2026-01-12"
+LEAST_TRIGGER = 50_000
 _COUNTED = frozenset(
     {
         "messages",
@@ -109,6 +111,7 @@ def _role(path: str, value: Any) -> Iterator[Finding]:
 
 
 _MESSAGE = record({"role": _role, "content": CONTENT}, ("role", "content"))
+_MESSAGE_WITH_SUMMARIES = record({"role": _role, "content": CONTENT_WITH_SUMMARIES}, ("role", "content"))
 
 
 @rule(
@@ -122,7 +125,8 @@ def messages_shape(view: RequestView) -> Iterator[Finding]:
     if "messages" not in view.body:
         yield required("messages")
     else:
-        yield from array_of(_MESSAGE)("messages", view.body["messages"])
+        message = _MESSAGE_WITH_SUMMARIES if COMPACT_BETA in view.betas else _MESSAGE
+        yield from array_of(message)("messages", view.body["messages"])
 
 
 @rule(
@@ -227,13 +231,33 @@ def sampling_values(view: RequestView) -> Iterator[Finding]:
 @rule(
     "request.unsimulated-field",
     source=BETA_PARAMS,
-    sentence="Members that only the beta client has (context_management, mcp_servers, fallbacks, …) are not simulated.",
-    repair="Remove the member, or test this request against the API itself: the simulator has no betas.",
+    sentence="Members that only the beta client has (mcp_servers, fallbacks, …) are not simulated, but for "
+    "context_management under the beta of compaction.",
+    repair="Remove the member, or test this request against the API itself: the simulator has no other betas.",
 )
 def unsimulated(view: RequestView) -> Iterator[Finding]:
     for name in view.body:
-        if name in BETA_FIELDS:
+        if name in BETA_FIELDS and not (name == "context_management" and COMPACT_BETA in view.betas):
             yield extra(str(name))
+
+
+@rule(
+    "request.compaction",
+    source="anthropic/types/beta/beta_compact_20260112_edit_param.py (SDK 2.14.0); "
+    "https://platform.claude.com/docs/en/build-with-claude/compaction",
+    sentence="A compaction is triggered by 50,000 input tokens or more.",
+    repair="Send trigger {type: input_tokens, value: 50000 or more}, or none for the default.",
+    text_settled=False,
+)
+def compaction(view: RequestView) -> Iterator[Finding]:
+    management = view.body.get("context_management")
+    edits = management.get("edits") if isinstance(management, Mapping) else None
+    for index, edit in enumerate(edits if isinstance(edits, list) else ()):
+        trigger = edit.get("trigger") if isinstance(edit, Mapping) else None
+        value = trigger.get("value") if isinstance(trigger, Mapping) else LEAST_TRIGGER
+        if not isinstance(value, int) or value < LEAST_TRIGGER:
+            path = f"context_management.edits.{index}.trigger.value"
+            yield Finding(path, f"{path}: Input should be greater than or equal to {LEAST_TRIGGER}")
 
 
 @rule(
@@ -280,4 +304,4 @@ MIDDLE: tuple[Rule, ...] = (
         "Send the id of the reply before, or leave `diagnostics` out.",
     ),
 )
-LAST: tuple[Rule, ...] = (unsimulated, unknown)
+LAST: tuple[Rule, ...] = (unsimulated, compaction, unknown)

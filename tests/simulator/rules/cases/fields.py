@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from tests.simulator.rules.asked import OLD, Case, ask, refused, taken, user
+from tests.simulator.rules.asked import NEW, OLD, Case, ask, assistant, refused, taken, user
 
 __all__ = ("CASES",)
 
 _SHAPE = "Input does not match the expected shape."
 _TIERS = "Input should be 'auto' or 'standard_only'"
+
+_BETA = {**NEW, "anthropic-beta": "compact-2026-01-12"}
+
+
+def _compacting(tokens: int) -> dict[str, object]:
+    return {"edits": [{"type": "compact_20260112", "trigger": {"type": "input_tokens", "value": tokens}}]}
+
 
 CASES: tuple[Case, ...] = (
     taken("request.model", "a known id", ask()),
@@ -230,6 +237,26 @@ CASES: tuple[Case, ...] = (
         ask(mcp_servers=[]),
         "mcp_servers",
         "mcp_servers: Extra inputs are not permitted",
+    ),
+    taken(
+        "request.compaction",
+        "a trigger of the least size",
+        ask(context_management=_compacting(50_000)),
+        headers=_BETA,
+    ),
+    refused(
+        "request.compaction",
+        "a trigger that is too small",
+        ask(context_management=_compacting(49_999)),
+        "context_management.edits.0.trigger.value",
+        "context_management.edits.0.trigger.value: Input should be greater than or equal to 50000",
+        headers=_BETA,
+    ),
+    taken(
+        "request.compaction",
+        "a summary that is sent back",
+        ask(user(), assistant([{"type": "compaction", "content": "Было"}]), user()),
+        headers=_BETA,
     ),
     taken("request.unknown-field", "every known one", ask(metadata={}, stream=False, service_tier="auto")),
     refused(
