@@ -233,6 +233,13 @@ def test_what_no_kept_reply_has_followed_leaves_the_history_with_the_next_messag
         assert history.messages() == [{"role": "user", "content": [text("go"), text("и ещё")]}]
 
 
+def test_nor_does_it_stand_before_messages_that_come_from_elsewhere() -> None:
+    for role in ("user", "assistant"):
+        other = MessagesImported(messages=(f'{{"role":"{role}","content":"I take over."}}',))
+        found = messages(said("go"), guided("call f"), reply(text("no"), kept=False), other)
+        assert [message["role"] for message in found] == ["user", role]
+
+
 def test_a_system_message_of_the_callers_own_stays_when_what_joined_it_goes() -> None:
     own = '{"role":"system","content":"Be brief."}'
     imported = MessagesImported(messages=('{"role":"user","content":"go"}', own))

@@ -45,6 +45,17 @@ class Person(TypedDict):
     age: typing_extensions.NotRequired[int]
 
 
+class Scores(TypedDict):
+    positive: Annotated[float, Field(ge=0.0, le=1.0)]
+    mood: Mood
+
+
+@dataclass
+class Scored:
+    positive: Annotated[float, Field(ge=0.0, le=1.0)]
+    mood: Mood = Mood.GOOD
+
+
 class Tree(BaseModel):
     name: str
     children: list[Tree] = []
@@ -121,6 +132,16 @@ def test_what_is_no_object_is_the_one_property_of_one(kind: Any, given: Any, val
     target = Target.for_type(kind)
     assert list(target.schema["properties"]) == ["value"]
     assert target.value_of({"value": given}) == value
+
+
+@pytest.mark.parametrize("kind", [Scores, Scored])
+def test_bounds_and_choices_hold_in_dictionaries_and_dataclasses_too(kind: Any) -> None:
+    target = Target.for_type(kind)
+    assert target.value_of({"positive": 0, "mood": "BAD"}) == kind(positive=0.0, mood=Mood.BAD)
+    assert misfit(target, {"positive": 1.0001, "mood": "good"}).faults == (
+        "positive: must be less than or equal to 1; got 1.0001",
+    )
+    assert misfit(target, {"positive": 1, "mood": "так себе"}).faults[0].startswith("mood: must be ")
 
 
 def test_a_fault_of_such_a_one_is_named_by_its_place() -> None:

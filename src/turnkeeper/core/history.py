@@ -105,6 +105,7 @@ class History:
         elif isinstance(event, TurnEnded):
             self._refused = event.reason in ("invalid_request_error", WINDOW_FULL) and self._words > 0
         elif isinstance(event, MessagesImported):
+            self._drop_vain_guidance()
             for message in event.messages:
                 self._import(message)
 
