@@ -100,6 +100,7 @@ async def test_staff_over_stdio_must_be_said(home: Path, file: str) -> None:
         assert words(await client.call_tool("whoami", {})) == "staff"
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_a_server_killed_in_the_middle_of_a_call_does_not_run_it_again(home: Path, file: str) -> None:
     """SIGKILL of our own server: the call is in the journal as started, and waits for a person."""
@@ -119,6 +120,7 @@ async def test_a_server_killed_in_the_middle_of_a_call_does_not_run_it_again(hom
     assert notes.read_text() == "crash\n"
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_the_desk_over_stdio(home: Path) -> None:
     database = f"sqlite:///{home / 'desk.db'}"

@@ -64,6 +64,8 @@ def call(params: dict[str, Any]) -> dict[str, Any] | None:
     """Do what a tool does; None to stay silent."""
     name, meta = params["name"], params.get("_meta", {})
     note(f"call {name} {json.dumps(params.get('arguments'), sort_keys=True)}")
+    if "keys" in sys.argv:
+        note(f"key {meta['turnkeeper/key']}")
     if name == "bye":
         os._exit(1)
     elif name == "wait":

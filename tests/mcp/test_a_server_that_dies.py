@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from pathlib import Path
@@ -51,6 +52,7 @@ async def test_a_call_ends_when_its_server_dies_and_is_not_made_again(small: Sma
         *("started", "call ping {}", "call pid {}", "ended"),
     ]
     assert not is_running(int(pid["content"]))
+    assert [task.get_name() for task in asyncio.all_tasks() if "MCP server" in task.get_name()] == []
 
 
 async def test_a_server_killed_from_outside_in_the_middle_of_a_call(small: Small, tmp_path: Path) -> None:

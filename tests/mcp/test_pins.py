@@ -113,6 +113,20 @@ async def test_a_new_tool_is_told_of_and_a_missing_one_is_refused(small: Small) 
     assert goes["content"] == "The MCP server 's' no longer has this tool. The call was not sent."
 
 
+async def test_a_strict_reader_accepts_nothing_by_itself(tmp_path: Path) -> None:
+    """Attack 17: the first description may be the injection."""
+    pins = tmp_path / "pins.json"
+    for _ in range(2):
+        async with tk.mcp.connect({"s": served([described("t", INJECTION)])}, pins=pins, strict=True) as tools:
+            assert (len(tools), list(tools.refused)) == (0, [("s", "t")])
+    accepted = Pins(pins)
+    assert accepted.changed()["s", "t"][1]["description"] == INJECTION
+    assert accepted.accept("s", "t")
+    accepted.save()
+    async with tk.mcp.connect({"s": served([described("t", INJECTION)])}, pins=pins, strict=True) as tools:
+        assert tools.names == ("s__t",)
+
+
 async def test_files_have_their_pins_beside_them(tmp_path: Path, small: Small) -> None:
     file = tmp_path / ".mcp.json"
     file.write_text(json.dumps({"mcpServers": {"small": small.entry(allow=["ping"])}}))

@@ -34,10 +34,20 @@ def digest_of(definition: Mapping[str, Any]) -> str:
 
 
 class Pins:
-    """The records of one file, or of this process alone where `path` is None."""
+    """The records of one file, or of this process alone where `path` is None.
 
-    def __init__(self, path: str | os.PathLike[str] | None = None, *, clock: Callable[[], float] = time.time) -> None:
+    `strict` accepts nothing by itself: a tool's first definition waits to be accepted as a changed one does.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        strict: bool = False,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         self.path = None if path is None else Path(path)
+        self._strict = strict
         self._clock = clock
         self._servers: dict[str, dict[str, Any]] = _read(self.path)
 
@@ -46,6 +56,8 @@ class Pins:
         digest = digest_of(definition)
         records = self._servers.setdefault(server, {})
         record = records.get(tool)
+        if record is None and self._strict:
+            record = records[tool] = {"sha256": digest_of({}), "accepted": "", "definition": {}}
         if record is None:
             records[tool] = {"sha256": digest, "accepted": self._today(), "definition": dict(definition)}
             return "new"

@@ -30,7 +30,9 @@ Source: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
 Refusals: TypeAlias = "dict[tuple[str, str], str]"
 
 
-def connect(*sources: Source, pins: str | os.PathLike[str] | Literal[False] | None = None) -> Connecting:
+def connect(
+    *sources: Source, pins: str | os.PathLike[str] | Literal[False] | None = None, strict: bool = False
+) -> Connecting:
     """Connect to MCP servers: `async with connect(".mcp.json") as tools`, or `with …` in synchronous code.
 
     Each source is a file in the format of `.mcp.json`, the same as a mapping, or a mapping of entries by name. What
@@ -39,7 +41,8 @@ def connect(*sources: Source, pins: str | os.PathLike[str] | Literal[False] | No
 
     `pins` is the file with the accepted definitions: None for the one beside the first file (`.mcp.pins.json`), or this
     process's memory where there is no file; False for memory in any case. A tool whose definition differs from the
-    accepted one is not offered (see `MCPTools.refused`).
+    accepted one is not offered (see `MCPTools.refused`). The first one is accepted as it is, unless `strict` is set:
+    then it waits for a person too.
 
     ConfigurationError for entries that can't be used, MCPServerError where a required server can't be reached,
     PinsDamagedError where the file can't be read or written. Needs the extra `mcp`.
@@ -56,7 +59,7 @@ def connect(*sources: Source, pins: str | os.PathLike[str] | Literal[False] | No
         path = next((pins_beside(source) for source in sources if not isinstance(source, Mapping)), None)
     elif pins is not False:
         path = Path(pins)
-    return Connecting(tuple(entries), path)
+    return Connecting(tuple(entries), path, strict=strict)
 
 
 def pins_beside(file: str | os.PathLike[str]) -> Path:
@@ -202,13 +205,14 @@ class _Server:
 class Connecting:
     """What `connect` gives: a context manager, in `async with` and in `with`."""
 
-    def __init__(self, entries: tuple[ServerEntry, ...], path: Path | None) -> None:
+    def __init__(self, entries: tuple[ServerEntry, ...], path: Path | None, *, strict: bool) -> None:
         self._entries = entries
         self._path = path
+        self._strict = strict
         self._servers: list[_Server] = []
 
     async def __aenter__(self) -> MCPTools:
-        pins = Pins(self._path)
+        pins = Pins(self._path, strict=self._strict)
         refused: Refusals = {}
         servers = [_Server(entry) for entry in self._entries]
         self._servers = servers
