@@ -23,7 +23,7 @@ NOTE = 'A person changed the arguments of this call before it ran. It ran with: 
     [
         ("отправлено", f"{NOTE}\nотправлено"),
         (
-            [{"type": "text", "text": "发送了"}],
+            [tk.ContentBlock.text("发送了")],
             [{"type": "text", "text": NOTE}, {"type": "text", "text": "发送了"}],
         ),
     ],
