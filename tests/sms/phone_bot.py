@@ -23,7 +23,6 @@ async def main(*given: str) -> None:
     async with sms.open_bot(journal, carrier, settle=0.5, look_again=1e9, **settings) as bot:
         if text:
             await bot.receive(sms.Incoming(id="SM1", number=PHONE, text=text))
-        await bot.quiet()
         await bot.recover()
 
 

@@ -47,7 +47,7 @@ def start(*arguments: Any) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("when", ["after", pytest.param("before", marks=pytest.mark.slow)])
 def test_a_kill_in_the_middle_of_a_send_leaves_one_text(tmp_path: Path, when: str) -> None:
     one_text(f"sqlite:///{tmp_path}/sms.db", when)
 

@@ -85,7 +85,6 @@ class Walk:
         self.twilio.after.clear()
         bot = await self.open(stack)
         await bot.recover()
-        await bot.quiet()
         assert bot.store.waiting() == []
         await stack.aclose()
 
@@ -104,7 +103,6 @@ class Walk:
         self.delivered.append(message)
         if step == "STOP":
             await bot.recover()  # what is on its way when a STOP comes may be sent or not
-            await bot.quiet()
             self.out.add(phone)
         elif step == "START":
             self.out.discard(phone)

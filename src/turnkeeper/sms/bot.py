@@ -121,7 +121,12 @@ class Bot:
             self._quiet = anyio.Event()
 
     async def recover(self) -> None:
-        """Answer what an earlier program left unanswered. Raises nothing."""
+        """Answer what an earlier program left unanswered; whatever is under way here has ended too. Raises nothing."""
+        await self.take_up()
+        await self.quiet()
+
+    async def take_up(self) -> None:
+        """Answer what waits and is not at work here. Raises nothing."""
         try:
             numbers = dict.fromkeys(one.number for one in await in_thread(self.store.waiting))
         except Exception:  # noqa: BLE001 - the database may be there again the next time
@@ -322,5 +327,5 @@ async def _look_again(bot: Bot, seconds: float) -> None:
     """Take up what is not answered, now and every so often."""
     async with anyio.create_task_group() as group:
         while True:
-            group.start_soon(bot.recover)
+            group.start_soon(bot.take_up)
             await anyio.sleep(seconds)
