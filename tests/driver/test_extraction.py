@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import datetime
 import json
-from typing import Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 import pytest
 from pydantic import BaseModel, Field
@@ -102,6 +103,40 @@ async def test_and_where_the_api_can_not_compile_the_schema(make: Make) -> None:
         (True, False),
         (False, True),
     ]
+
+
+class Shop(BaseModel):
+    name: str = Field(min_length=1, max_length=50, pattern=r"^\S")
+    opened: datetime.date | None = None
+    rows: list[Annotated[int, Field(ge=0, multiple_of=5)]] = Field(default=[], min_length=0, max_length=9)
+    pair: tuple[int, str] = (0, "")
+    kind: Literal["day", "night"] = "day"
+    owner: Order | Tree | None = None
+    nested: list[list[Sentiment]] = []
+
+
+@pytest.mark.parametrize(
+    ("kind", "came"),
+    [
+        (Shop, {"name": "Чайная", "opened": "2026-11-30", "rows": [5], "owner": {"number": 1}}),
+        (list[Shop], {"value": []}),
+        (Literal["a", "b"], {"value": "a"}),
+        (tuple[int, str], {"value": [1, "x"]}),
+        (datetime.date | None, {"value": None}),
+        (dict[str, int], {"value": {"a": 1}}),
+        (Tree, {"name": "a"}),
+    ],
+)
+async def test_whatever_the_type_the_request_is_one_that_the_api_accepts(make: Make, kind: Any, came: Any) -> None:
+    """The simulator holds the schema of a structured output to what can be compiled."""
+
+    def answer(request: dict[str, Any]) -> Any:
+        return reply(json.dumps(came)) if "output_config" in request else record(came)
+
+    api = MessagesAPI(answer)
+    await make(api).extract_async(kind, "text")
+    assert len(api.requests) == 1
+    api.assert_all_accepted()
 
 
 async def test_another_refusal_of_the_api_is_raised(make: Make) -> None:
