@@ -14,7 +14,7 @@ from tests.mcp.conftest import Small, called
 from turnkeeper.errors import ConfigurationError
 from turnkeeper.mcp.configuration import ServerEntry, read_entries, read_file
 
-ENVIRON = {"TOKEN": "s3cret-ж", "EMPTY": "", "HOST": "example.org", "ANTHROPIC_API_KEY": "sk-ant-secret"}
+ENVIRON = {"TOKEN": "s3cret-x", "EMPTY": "", "HOST": "example.org", "ANTHROPIC_API_KEY": "sk-ant-secret"}
 
 
 def read(entry: dict[str, Any]) -> ServerEntry:
@@ -38,8 +38,8 @@ def test_a_file_as_other_programs_write_it(tmp_path: Path) -> None:
     }
     file.write_text("\ufeff" + json.dumps(content, ensure_ascii=False), encoding="utf-8")
     files, web = read_file(file, environ=ENVIRON)
-    assert (files.name, files.command, files.args, files.env) == ("files", "srv", ("-x", "/данные"), {"T": "as3cret-ж"})
-    assert (web.url, web.headers) == ("https://example.org/mcp", {"Authorization": "Bearer s3cret-ж"})
+    assert (files.name, files.command, files.args, files.env) == ("files", "srv", ("-x", "/данные"), {"T": "as3cret-x"})
+    assert (web.url, web.headers) == ("https://example.org/mcp", {"Authorization": "Bearer s3cret-x"})
     assert "s3cret" not in repr((files, web))
     assert web.place == "https://example.org/mcp"
 
@@ -80,6 +80,10 @@ def test_what_is_turnkeeper_s_own() -> None:
             {"command": "x", "args": ["${NOWHERE}"]},
             "needs the environment variable NOWHERE; set it, or write ${NOWHERE:-",
         ),
+        ({"command": "x", "env": {"A=B": "c"}}, "env 'A=B' can't be a variable"),
+        ({"url": "http://x", "headers": {"X-Key": "sk-ant-secret\n"}}, "headers 'X-Key' can't be sent"),
+        ({"url": "http://x", "headers": {"X-Key": "sk-ant-ключ"}}, "headers 'X-Key' can't be sent"),
+        ({"url": "http://x", "headers": {"X Key": "a"}}, "headers 'X Key' can't be sent"),
         ({"command": "x", "env": {"K": "${ANTHROPIC_API_KEY}"}}, "asks for ANTHROPIC_API_KEY, your key for the model"),
         ({"command": "x", "turnkeeper": {"efects": {}}}, "unknown member 'efects'; known are allow, approval"),
         (

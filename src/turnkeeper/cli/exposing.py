@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import json
+import os
 import signal
 import socket
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ import uvicorn
 from turnkeeper.cli.conversing import this_person
 from turnkeeper.cli.escapes import clean
 from turnkeeper.cli.exits import Exit
-from turnkeeper.cli.interrupts import in_loop
+from turnkeeper.cli.interrupts import during, in_loop
 from turnkeeper.cli.places import desk_url, journal_url
 from turnkeeper.cli.problems import CommandError, told
 from turnkeeper.cli.terminal import Terminal, prints_aside
@@ -79,7 +80,9 @@ def expose(  # noqa: PLR0913 - the command's options
 
         async def work() -> int:
             if not http:
-                await serve_stdio(offered, principal=principal, **options)
+                # A thread waits for stdin and can't be called off; what was done is in the journal.
+                with during(lambda: os._exit(Exit.INTERRUPTED)):
+                    await serve_stdio(offered, principal=principal, **options)
                 return Exit.DONE
             async with http_app(
                 offered, authorization=authorization, hosts=allow_host, origins=allow_origin, **options

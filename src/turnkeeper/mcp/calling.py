@@ -17,6 +17,7 @@ from turnkeeper.driver.agent import Agent
 from turnkeeper.driver.conversation import Conversation
 from turnkeeper.driver.keeper import Keeper
 from turnkeeper.driver.reply import Reply
+from turnkeeper.driver.settings import Settings
 from turnkeeper.driver.turn import Turn
 from turnkeeper.errors import ConversationBusyError, JournalError, TurnkeeperError
 from turnkeeper.mcp.relay import MODEL, Relay, message_for, text_of
@@ -32,6 +33,7 @@ PREFIX = "mcp-"
 """How the ids of conversations begin that are calls from outside."""
 LONGEST_KEY = 256
 _LONGEST_ID = 100
+_WHOLE = 10**9
 
 Report = Callable[[float, float | None, str], Awaitable[None]]
 
@@ -52,6 +54,9 @@ class Calls:
     ) -> AsyncIterator[Calls]:
         """Open the journal, and bring to their end the calls that a server left behind which was stopped."""
         made: dict[str, Any] = {"client": Relay(), "model": MODEL, "stream": False, "max_tokens": 1, "cache": False}
+        if Settings().find("result_head") is not None:
+            # what is set for models that can read on: an MCP client gets the whole, as far as its tool allows
+            made["result_head"] = _WHOLE
         made |= dict(settings)
         agent = Agent(tools=tools, **made)
         reads = Agent(tools=[tool for tool in tools if _only_reads(tool)], **made)

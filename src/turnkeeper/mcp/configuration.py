@@ -30,6 +30,8 @@ START_SECONDS = 30.0
 
 _EFFECTS = ("read", "idempotent", "once")
 _HTTP = ("http", "streamable-http", "streamableHttp", "streamable_http")
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?|")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _KEPT_BACK = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 
@@ -142,14 +144,22 @@ def _entry(name: str, entry: Mapping[str, Any], at: str) -> ServerEntry:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ConfigurationError(f"{at}: its url is http://HOST/PATH or https://HOST/PATH")
+    env, headers = _strings(entry, "env", at), _strings(entry, "headers", at)
+    for variable, value in env.items():
+        if not variable or "=" in variable or "\0" in variable + value:
+            raise ConfigurationError(f"{at}: env {variable!r} can't be a variable of the environment")
+    for header, value in headers.items():
+        if not _HEADER.fullmatch(header) or not _HEADER_VALUE.fullmatch(value):
+            # the value may be a secret with a line break behind it
+            raise ConfigurationError(f"{at}: headers {header!r} can't be sent: a header is ASCII text on one line")
     return ServerEntry(
         name=name,
         command=command,
         args=_texts(entry, "args", at) or (),
-        env=_strings(entry, "env", at),
+        env=env,
         cwd=_text(entry, "cwd", at),
         url=url,
-        headers=_strings(entry, "headers", at),
+        headers=headers,
         **_own(entry.get("turnkeeper", {}), f"{at}: turnkeeper"),
     )
 

@@ -172,6 +172,8 @@ class Connection:
             return self._life
         if self._starting is None:
             self._starting = asyncio.create_task(self._renewed(), name=f"start of MCP server {self.entry.name}")
+            # Whoever waited may have gone; nobody else misses the error then.
+            self._starting.add_done_callback(lambda task: task.cancelled() or task.exception())
         starting = self._starting
         # Whoever gives up waiting does not stop it: the next call finds the server there.
         await asyncio.wait({starting})
