@@ -24,6 +24,16 @@ def test_without_key_and_endpoint_the_practice_model_answers_and_one_line_says_s
     assert "set ANTHROPIC_API_KEY for Claude" in line
 
 
+def test_an_unknown_model_without_a_key_is_said_before_anything_is_asked(run: Run) -> None:
+    done = run("ask", "-m", "qwen3:30b", "hello")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == (
+        "turnkeeper: the model 'qwen3:30b' is not one that the practice model stands in for, and there is no key and no"
+        " --base-url to ask it elsewhere: set ANTHROPIC_API_KEY, or choose one of `turnkeeper models`\n"
+    )
+    assert run("ask", "-m", "claude-haiku-4-5", "hello").exit_code == 0
+
+
 def test_a_blank_key_is_no_key(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "  ")
     assert "practice model answers" in run("ask", "hello").stderr

@@ -62,11 +62,12 @@ def test_the_same_tool_named_twice_is_there_once(tools: str) -> None:
         ("my_tools:wether", 2, "my_tools has nothing named 'wether'; its tools are weather, broken, pay"),
         ("my_tools:__doc__", 2, "is neither a tool, a function nor a list of them, but str"),
         ("empty_tools", 2, "no function in it is marked with @tool"),
-        ("raising.py", 1, "loading it failed with ZeroDivisionError: division by zero ("),
-        ("leaving.py", 1, "loading it failed with SystemExit: 3"),
+        ("raising.py", 1, "loading it failed with ZeroDivisionError: division by zero ({home}/raising.py:1)"),
+        ("leaving.py", 1, "loading it failed with SystemExit: 3 ({home}/leaving.py:1)"),
         ("missing_import.py", 1, "loading it failed with ModuleNotFoundError: No module named 'nothing_like_it'"),
-        ("syntax.py", 1, "loading it failed with SyntaxError"),
-        ("undescribed.py", 1, "ToolDefinitionError"),
+        ("syntax.py", 1, "loading it failed with SyntaxError: invalid syntax ({home}/syntax.py:1)"),
+        ("beside.py", 1, "loading it failed with SyntaxError: invalid syntax ({home}/syntax.py:1)"),
+        ("undescribed.py", 1, "({home}/undescribed.py:2)"),
     ],
 )
 def test_what_cant_be_loaded_is_said_in_one_line(
@@ -78,11 +79,12 @@ def test_what_cant_be_loaded_is_said_in_one_line(
     (home / "leaving.py").write_text("raise SystemExit(3)\n")
     (home / "missing_import.py").write_text("import nothing_like_it\n")
     (home / "syntax.py").write_text("def f(:\n")
+    (home / "beside.py").write_text("import syntax\n")
     (home / "undescribed.py").write_text("import turnkeeper as tk\n@tk.tool\ndef f(*args): ...\n")
     done = run("ask", "-T", spec, "hello")
     assert done.exit_code == code
     assert done.stderr.startswith(f"turnkeeper: --tools {spec}: ")
-    assert said in done.stderr
+    assert said.replace("{home}", str(home)) in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 

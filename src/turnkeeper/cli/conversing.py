@@ -25,6 +25,7 @@ from turnkeeper.driver.agent import Agent
 from turnkeeper.driver.conversation import Conversation
 from turnkeeper.driver.keeper import Keeper
 from turnkeeper.driver.settings import Settings
+from turnkeeper.models import find
 from turnkeeper.types import Limits, Principal
 
 if TYPE_CHECKING:
@@ -177,6 +178,12 @@ def build_agent(
     )
     named = talk.model is not None or talk.base_url is not None
     practising = (practice and not named) or (base_url is None and not has_credentials())
+    if practising and not find(model := str(settings.find("model", talk.model))).known:
+        raise CommandError(
+            f"the model {model!r} is not one that the practice model stands in for, and there is no key and no"
+            " --base-url to ask it elsewhere: set ANTHROPIC_API_KEY, or choose one of `turnkeeper models`",
+            exit_code=Exit.USAGE,
+        )
     connection: dict[str, Any] = {"client": practice_api()} if practising else {"base_url": base_url}
     if base_url is not None and base_url != _OFFICIAL and not practising and not has_credentials():
         connection["api_key"] = "none"  # a placeholder: local servers want the header, not its value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -16,6 +17,8 @@ from turnkeeper.errors import ToolDefinitionError
 from turnkeeper.tools import Registry, Tool
 
 __all__ = ("load_tools", "module_of", "split_spec")
+
+_OURS = str(Path(__file__).resolve().parents[1]) + os.sep
 
 
 def load_tools(names: Iterable[str]) -> list[Any]:
@@ -78,11 +81,22 @@ def module_of(place: str, spec: str, *, option: str = "--tools") -> ModuleType:
 
 
 def _broken(spec: str, error: BaseException, option: str) -> CommandError:
+    said = error.msg if isinstance(error, SyntaxError) else str(error)
+    return CommandError(f"{option} {spec}: loading it failed with {type(error).__name__}: {said}{_place(error)}")
+
+
+def _place(error: BaseException) -> str:
+    """The line that is to be mended: where the syntax is wrong, else the last one that isn't of a library."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f" ({error.filename}:{error.lineno})"
+    place = ""
     frame = error.__traceback__
-    while frame is not None and frame.tb_next is not None:
+    while frame is not None:
+        name = frame.tb_frame.f_code.co_filename
+        if not name.startswith((_OURS, "<")) and f"{os.sep}site-packages{os.sep}" not in name:
+            place = f" ({name}:{frame.tb_lineno})"
         frame = frame.tb_next
-    where = f" ({frame.tb_frame.f_code.co_filename}:{frame.tb_lineno})" if frame is not None else ""
-    return CommandError(f"{option} {spec}: loading it failed with {type(error).__name__}: {error}{where}")
+    return place
 
 
 def _may_be_a_module(place: str) -> bool:

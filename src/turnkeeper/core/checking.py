@@ -178,6 +178,8 @@ def check_messages(messages: Sequence[Any], *, accept: Collection[str] = ()) -> 
     """
     if not messages:
         raise HistoryError("the list is empty; start it with a user's message")
+    if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Sequence):
+        raise HistoryError(f"a list of messages is wanted, not a {type(messages).__name__}")
     waiting: list[str] = []
     seen: set[str] = set()
     found: list[Message] = []

@@ -89,7 +89,8 @@ class Agent(Extracts):
         headers: Extra headers of every request, such as `anthropic-beta`.
         timeout: Seconds that a request may be silent; None for the SDK's own.
         extra: Other members of the request body (`metadata`, `output_config`, `stop_sequences`, …).
-        clock, chance, sleep: The time in seconds since 1970, a number in 0..1, and how to wait; replaced in tests.
+        clock, chance, sleep: The time in seconds since 1970, a number in 0..1, and how to wait; replaced in tests. Over
+            a `turnkeeper.testing.MessagesAPI` waits are its own, which take no time unless it is said.
 
     Raises ConfigurationError for combinations that the API would refuse, LimitError for a limit that can't be kept.
     """
@@ -128,7 +129,7 @@ class Agent(Extracts):
         extra: Mapping[str, Any] | None = None,
         clock: Callable[[], float] = time.time,
         chance: Callable[[], float] = random.random,
-        sleep: Callable[[float], Any] = anyio.sleep,
+        sleep: Callable[[float], Any] | None = None,
     ) -> None:
         settings = Settings()
         self.model = str(settings.find("model", model))
@@ -201,7 +202,7 @@ class Agent(Extracts):
             stream=stream,
             clock=clock,
             chance=chance,
-            sleep=sleep,
+            sleep=sleep or _waits_of(client),
             accept=self.accept,
             agent=name,
             observer=observer_for(observer),
@@ -354,6 +355,13 @@ async def _journal(url: str) -> Journal:
 _MONEY = ("usd", "conversation_usd", "principal_usd_per_day", "usd_per_day")
 
 
+def _waits_of(client: Any) -> Callable[[float], Any]:
+    """How to wait: as the simulator does, or in real time."""
+    simulated = client is not None and not hasattr(client, "post") and hasattr(client, "client")
+    own = getattr(client, "sleep", None) if simulated else None
+    return own if callable(own) else anyio.sleep
+
+
 def _checked_limits(limits: Limits, *, priced: bool, model: str) -> Limits:
     for name in ("requests", "calls", "tokens", "seconds", *_MONEY):
         value = getattr(limits, name)
@@ -365,6 +373,8 @@ def _checked_limits(limits: Limits, *, priced: bool, model: str) -> Limits:
             raise LimitError(f"the limit on {name} must be a number, not {value!r}") from None
         if not number.is_finite() or number < 0 or (name == "requests" and number < 1):
             raise LimitError(f"the limit on {name} must be {'at least 1' if name == 'requests' else '0 or more'}")
+        if isinstance(value, bool) or (name in ("requests", "calls", "tokens") and number != int(number)):
+            raise LimitError(f"the limit on {name} must be a whole number, not {value!r}")
     if any(getattr(limits, name) is not None for name in _MONEY) and not priced:
         raise LimitError(
             f"a limit on money needs a known price, and {model} has none; use a limit on tokens, or a priced model"

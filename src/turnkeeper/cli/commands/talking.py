@@ -47,10 +47,13 @@ def chat_command(**options: Any) -> int:
 @click.argument("conversation_id", metavar="ID")
 @talking
 def resume_command(conversation_id: str, **options: Any) -> int:
-    """Go on with the last turn of conversation ID: one that was interrupted, failed, or met a limit.
+    """Go on with the last turn of conversation ID: one that was interrupted, failed, met a limit, or waited for a
+    person who has decided.
 
-    Bring the same tools (-T) as before. Calls that had started and may not be run again are reported to the model as
-    unknown; everything else is taken up where it stood.
+    Bring the same tools (-T) and --journal as before; everything is taken up where it stood. A call that was under way
+    when its program stopped runs again only if its tool says that it may; of any other the outcome is unknown, and the
+    turn waits (exit code 3) until somebody says what became of it: `turnkeeper approvals` lists such calls, and those
+    that need approval.
     """
     from turnkeeper.cli.asking import resume  # noqa: PLC0415 - loads the SDK and the journal
 
