@@ -1,0 +1,1 @@
+"""What one support conversation costs with several libraries, by the simulator's ledger."""

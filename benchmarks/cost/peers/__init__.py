@@ -1,0 +1,1 @@
+"""One program per library; each needs nothing but its library and `benchmarks.cost.story`."""
