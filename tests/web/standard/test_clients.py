@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
+import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,11 +16,14 @@ from typing import Any
 import pytest
 from starlette.applications import Starlette
 
+from tests.web.served import Customer
 from tests.web.standard.fronts import Front, Shop, Tap, opened, user
 from tests.web.standard.node import Node, running
 from turnkeeper.testing import MessagesAPI, call, faults, reply, script
 
 pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[3]
 
 TEXT = "Ваш заказ 24601 отправлен. 您的订单已发货。 👩‍👩‍👧 done."
 STATUS = call("status", {"order": "24601"}, id="toolu_1")
@@ -61,6 +69,22 @@ def contents(found: dict[str, Any]) -> list[tuple[str, str, Any]]:
     return [(one["id"], one["role"], one.get("content")) for one in found["messages"]]
 
 
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def until_text(front: Front) -> None:
+    """Until some of the reply has reached a second reader."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        with front.http.stream("GET", "/api/conversations/t-1/events") as response:
+            if any('"delta"' in line for line in response.iter_lines()):  # 404 as long as there is no conversation
+                return
+        time.sleep(0.2)
+    raise AssertionError("no text came")
+
+
 # ----- AG-UI ---------------------------------------------------------------------------------------------------------
 
 
@@ -100,24 +124,44 @@ def test_agui_a_lost_connection_comes_back_with_the_text_whole_and_once(agui: No
     assert len(api.requests) == 1
 
 
-def test_agui_a_server_that_went_away_in_the_middle_goes_on_when_it_is_back(agui: Node, tmp_path: Path) -> None:
-    tap, url = Tap(), f"sqlite:///{tmp_path}/journal.db"
-    api = MessagesAPI(script(faults.slow(reply(TEXT, chunk=4), between=1.0), reply(TEXT, chunk=4)), sleep=tap.sleep)
-    secret = "the same in both processes"
-    with opened(Shop().app(api, journal=url, secret=secret)) as front:
-        john = front()
-        agent(agui, john)
-        tap.steps += 6
-        lost = agui.do("run", name="john", add=[user("m1", "hi")], abortAfter="TEXT_MESSAGE_CONTENT")
-        cookies = john.headers["cookie"]
-    with opened(Shop().app(api, journal=url, secret=secret)) as front:
-        again = front()
-        again.http.cookies.clear()
-        again.http.cookies.set(*cookies.split("=", 1))
-        agent(agui, again, messages=lost["messages"])
-        found = agui.do("run", name="john")
-    assert (found["error"], found["messages"][0]["content"]) == (None, "hi")
-    assert [one["content"] for one in found["messages"][1:]] == [TEXT]
+@contextlib.contextmanager
+def process(journal: str, port: int, said: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The door in a process of its own; killed at the end, if it still runs."""
+    started = subprocess.Popen([sys.executable, "-m", "tests.web.standard.server", journal, str(port), said], cwd=ROOT)
+    try:
+        deadline = time.monotonic() + 60
+        while True:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                break
+            assert started.poll() is None, "the server did not start"
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        yield started
+    finally:
+        started.kill()
+        started.wait(20)
+
+
+def test_agui_a_server_killed_in_the_middle_goes_on_when_it_is_back(agui: Node, tmp_path: Path) -> None:
+    journal, port = f"sqlite:///{tmp_path}/journal.db", free_port()
+    base = f"http://127.0.0.1:{port}"
+    with contextlib.ExitStack() as stack:
+        with process(journal, port, f"stall:{TEXT}") as server:
+            front = Front(base, stack.enter_context(Customer(base)).http)
+            agent(agui, front)
+            with ThreadPoolExecutor(1) as pool:
+                lost = pool.submit(agui.do, "run", name="john", add=[user("m1", "hi")])
+                try:
+                    until_text(front)
+                finally:
+                    server.send_signal(signal.SIGKILL)
+                found = lost.result()
+            assert found["error"] is not None
+            assert TEXT not in str(found["messages"])
+        with process(journal, port, TEXT):
+            again = agui.do("run", name="john")
+    assert (again["error"], again["messages"][0]["content"]) == (None, "hi")
+    assert [one["content"] for one in again["messages"][1:]] == [TEXT]
 
 
 def test_agui_text_that_was_void_is_gone(agui: Node) -> None:

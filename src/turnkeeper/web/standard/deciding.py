@@ -103,7 +103,7 @@ async def decide(
         return
     for step in [await _step(service, conversation, question, one, by) for question, one in todo]:
         await _performed(service, conversation, step)
-        service.metrics.count("decisions", by="decision", value="streamed")
+    service.metrics.count("decisions", by="decision", value="streamed", amount=len(todo))
     service.switchboard.announce(conversation)
     service.kick(conversation)
 

@@ -3,6 +3,8 @@ import readline from "node:readline";
 
 const { HttpAgent } = await import(process.argv[2]);
 const agents = new Map();
+// A browser goes on after a rejection that nobody handles, such as the client's own when its server dies; so does this.
+process.on("unhandledRejection", () => {});
 
 function made({ name, url, thread, headers, messages }) {
   agents.set(name, new HttpAgent({ url, threadId: thread, headers, initialMessages: messages ?? [] }));
