@@ -364,6 +364,30 @@ def test_asking_again_with_the_same_id_sends_nothing_again(door: desk.Door, mail
     assert (asked[0] == asked[1], len(mail.notices)) == (True, 1)
 
 
+@BOTH
+def test_what_counts_for_nothing_any_more_is_forgotten(
+    database: desk.Desk, door: desk.Door, mail: Mailbox, time: Time
+) -> None:
+    def rows() -> list[int]:
+        with database.reading() as repository:
+            counts = [
+                sa.select(sa.func.count()).select_from(one) for one in (schema.codes, schema.sends, schema.sessions)
+            ]
+            return [int(repository.connection.execute(one).scalar_one()) for one in counts]
+
+    visitor = proven(door, mail)
+    door.tidy()
+    assert rows() == [1, 3, 1]
+    time.go_on(days=8)
+    door.tidy()
+    assert rows() == [0, 0, 1]
+    time.go_on(days=23)
+    door.seen(door.enter())
+    door.tidy()
+    assert rows() == [0, 0, 1]
+    assert door.who(visitor, "c-1", time.at()) == visitor
+
+
 def test_the_audit_knows_what_happened_and_no_code(database: desk.Desk, door: desk.Door, mail: Mailbox) -> None:
     visitor = proven(door, mail)
     door.leave(visitor)

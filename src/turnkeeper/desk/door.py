@@ -13,9 +13,11 @@ import secrets
 import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Literal
+
+import sqlalchemy as sa
 
 import turnkeeper as tk
 from turnkeeper.desk import schema
@@ -43,7 +45,7 @@ from turnkeeper.desk.couriers import Carried, Courier, Notice, Post
 from turnkeeper.desk.database import Desk
 from turnkeeper.desk.domain import ContactKind, Customer, Refusal
 from turnkeeper.desk.notices import changed_notices, code_notice
-from turnkeeper.desk.record import Actor
+from turnkeeper.desk.record import SYSTEM, Actor
 from turnkeeper.desk.repository import Repository
 from turnkeeper.desk.sessions import Ending, Session, Sessions
 from turnkeeper.desk.tokens import TokenRules, customer_of_token
@@ -261,6 +263,18 @@ class Door:
                 codes.count(*one)
         done = self.intercept(visitor, conversation_id, text)
         return Received(principal=who if done is None else done.principal, confirmation=done)
+
+    def tidy(self) -> None:
+        """Forget what counts for nothing any more: codes and counts after a week, sessions after a month of silence."""
+        with self._records.transaction(SYSTEM) as repository:
+            codes, sends, sessions = schema.codes, schema.sends, schema.sessions
+            week, month = (repository.now - timedelta(days=days) for days in (7, 30))
+            for table, old in (
+                (codes, codes.c.made_at < week),
+                (sends, sends.c.at < week),
+                (sessions, (sessions.c.seen_at < month) & ~sa.exists().where(codes.c.session_id == sessions.c.id)),
+            ):
+                repository.connection.execute(sa.delete(table).where(old))
 
     def close(self) -> None:
         """Wait for what is on its way to customers."""

@@ -159,6 +159,9 @@ class _Own:
             phone: The new phone number.
             old_contact_lost: True only if the customer says that the contact on file can't be reached any more.
         """
+        del old_contact_lost  # it is for the policy: who has to approve
+        if ctx.approved_by is None:
+            raise tk.ToolError("A new contact has to be confirmed first. Nothing was changed.")
         change = self._ask(
             "change_contact",
             ctx,
@@ -167,7 +170,7 @@ class _Own:
                 conversation_id=ctx.conversation_id,
                 email=email,
                 phone=phone,
-                proven_by="staff" if old_contact_lost else "old_contact",
+                proven_by="staff" if ctx.approved_by is not None and ctx.approved_by.kind == "staff" else "old_contact",
             ),
         )
         waits = (
