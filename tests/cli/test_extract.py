@@ -196,10 +196,14 @@ def test_without_input_there_is_nothing_to_do(run: Run, types: str) -> None:
 
 def test_a_key_that_is_refused_ends_it_at_once(run: Run, serve: Serve, types: str) -> None:
     url = serve(*[faults.unauthenticated()] * 20)
-    done = run("extract", "--schema", types, "--base-url", url, "--concurrency", "2", input="a\n" * 20)
+    command = ["extract", "--schema", types, "--base-url", url, "--concurrency", "2"]
+    done = run(*command, input="a\n" * 20)
     assert (done.exit_code, done.stdout) == (1, "")
     assert "authentication_error 401" in done.stderr
     assert len(serve.api.requests) <= 4
+    kept = run(*command, "-o", "out.jsonl", input="a\n" * 20).stderr.splitlines()
+    assert kept[0] == "turnkeeper: 0 of 20 lines are done; the same command goes on with the others"
+    assert "authentication_error 401" in kept[1]
 
 
 # ----- into a file ---------------------------------------------------------------------------------------------------
@@ -288,7 +292,8 @@ def test_a_job_that_is_killed_is_gone_on_with_nothing_repeated_and_nothing_lost(
     first = start(*command, stdin=given)
     assert gate.full.wait(30)
     os.kill(first.command.pid, sent)
-    assert first.ended()[0] == (-signal.SIGKILL if sent is signal.SIGKILL else 130)
+    said = b"turnkeeper: 5 of 12 lines are done; the same command goes on with the others\n"
+    assert first.ended() == ((-signal.SIGKILL, b"", b"") if sent is signal.SIGKILL else (130, b"", said))
     os.close(given)
     kept = [json.loads(line)["line"] for line in (home / "out.jsonl.partial").read_text().splitlines()[1:]]
     assert kept == [1, 2, 3, 4, 5]

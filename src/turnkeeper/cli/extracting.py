@@ -64,7 +64,14 @@ def extract(job: Job, talk: Talk) -> int:
     form = digest_of(json.dumps(target.schema, sort_keys=True).encode())
     with Partial(Path(job.output), form=form, texts=[line.digest for line in lines]) as partial:
         run = _Run(job, agent, kind, lines, terminal)
-        return in_loop(lambda: run.to_file(partial))
+        ended: int = Exit.INTERRUPTED
+        try:
+            ended = in_loop(lambda: run.to_file(partial))
+        finally:
+            if ended == Exit.INTERRUPTED:
+                kept = f"{len(partial.done)} of {len(lines)} lines are done"
+                terminal.note(f"turnkeeper: {kept}; the same command goes on with the others", "yellow")
+        return ended
 
 
 def _without_tools(**options: Any) -> Agent:
