@@ -10,7 +10,7 @@ from turnkeeper import testing
 INDEX = {"tk news": [{"title": "Turnkeeper 0.1", "url": "https://news.example/tk"}]}
 
 
-@tk.tool(effect="read")
+@tk.tool(effect="read", untrusted=True)
 def web_search(topic: str) -> list[dict[str, Any]]:
     """Search the web. Only for what you don't know, or what may have changed.
 
@@ -41,7 +41,7 @@ assert [(call.name, call.input) for call in news.calls] == [("web_search", {"top
 
 nothing = agent.run_sync("Search for blanks.")
 print(nothing.text)
-assert nothing.calls[0].content == "[]"
+assert "[]" in nothing.calls[0].content  # between marks: what the web says is no instruction
 
 api.assert_all_accepted()
 assert all("tool_choice" not in (request.body or {}) for request in api.requests)  # auto is the API's own default

@@ -35,7 +35,7 @@ async def read(wiki: research.Wiki, **given: Any) -> str:
 async def refused(wiki: research.Wiki, **given: Any) -> str:
     [call] = await ask(wiki, given)
     assert (call.outcome, call.is_error) == ("failed", True), call.content
-    return inside(call)
+    return str(call.content)  # the tool's own words, without a label
 
 
 def inside(call: tk.CallRecord) -> str:
@@ -147,10 +147,11 @@ async def test_a_section_is_read_with_its_subsections(wiki: Any) -> None:
     assert "There were seven." in text
     assert "A large city." not in text
     assert "There were seven." in await read(wiki(), search_term="Rome", section="Kings")
-    assert "has no section 'Food'. Its sections: Section 1;" in await refused(
-        wiki(), search_term="Rome", section="Food"
+    [missing, none] = await ask(
+        wiki(), {"search_term": "Rome", "section": "Food"}, {"search_term": "Ada Lovelace", "section": "Food"}
     )
-    assert "It has no sections." in await refused(wiki(), search_term="Ada Lovelace", section="Food")
+    assert "has no section 'Food'. Its sections: Section 1;" in inside(missing)  # the headings are strangers' too
+    assert "It has no sections." in inside(none)
 
 
 class Together(httpx2.AsyncBaseTransport):

@@ -43,7 +43,10 @@ class Found:
 
 
 async def find_article(wiki: Wiki, term: str, language: str | None = None) -> Found:
-    """Look the term up as a title (redirects followed), then search. ToolError if nothing fits."""
+    """Look the term up as a title (redirects followed), then search.
+
+    ToolError if nothing fits; its text holds no words of the encyclopedia.
+    """
     term = " ".join(term.split())
     if not term or len(term) > LONGEST_TERM:
         raise ToolError(f"search_term is 1 to {LONGEST_TERM} characters: the subject, not a question.")
@@ -77,7 +80,7 @@ async def _search(wiki: Wiki, term: str, language: str | None) -> Found:
     answer = await wiki.query(language, pageids=fitting[0]["pageid"], **_PAGE)
     page = _only(answer)
     if page is None or "missing" in page:
-        raise ToolError(f"The article {fitting[0].get('title')!r} is gone. Try another name for it.")
+        raise ToolError("The article that the search found is gone. Try another name for it.")
     return Found(article=_article(page, answer), others=tuple(str(other["title"]) for other in fitting[1:]))
 
 
@@ -86,14 +89,14 @@ async def _meanings(wiki: Wiki, page: Mapping[str, Any], language: str | None) -
     linked = (_only(answer) or {}).get("links") or ()
     titles = tuple(str(link["title"]) for link in linked)
     if not titles:
-        raise ToolError(f"{page.get('title')!r} has several meanings, and none has an article. Try other words.")
+        raise ToolError("That has several meanings, and none has an article. Try other words.")
     return titles
 
 
 def _article(page: Mapping[str, Any], answer: Mapping[str, Any]) -> Article:
     text = str(page.get("extract") or "").strip()
     if not text:
-        raise ToolError(f"The article {page['title']!r} has no text.")
+        raise ToolError("That article has no text.")
     moved = answer["query"].get("redirects") or ()
     return Article(
         title=str(page["title"]),

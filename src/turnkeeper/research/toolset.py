@@ -11,6 +11,8 @@ __all__ = ("PART", "article_tool")
 
 PART = 12_000
 """Characters of an article that one result holds."""
+AT_ONCE = 4
+"""Articles that are asked for at the same time: an encyclopedia for all is no place to hurry."""
 _LISTED = 60
 """Headings that are listed."""
 _SOURCE = "[Written by the contributors of that page; Wikipedia's text is under CC BY-SA 4.0.]"
@@ -19,9 +21,13 @@ _SOURCE = "[Written by the contributors of that page; Wikipedia's text is under 
 def article_tool(wiki: Wiki, *, part_size: int = PART) -> tk.Tool:
     """The tool over a wiki; `part_size` is the number of characters of an article that one result holds."""
 
-    @tk.tool(effect="read", untrusted=True, timeout=90)
+    @tk.tool(effect="read", timeout=90, concurrency=AT_ONCE)
     async def get_article(
-        search_term: str, section: str | None = None, part: int = 1, language: str | None = None
+        ctx: tk.ToolContext,
+        search_term: str,
+        section: str | None = None,
+        part: int = 1,
+        language: str | None = None,
     ) -> str:
         """Read an article of Wikipedia: the one of that title, else the first that a search finds.
 
@@ -34,6 +40,7 @@ def article_tool(wiki: Wiki, *, part_size: int = PART) -> tk.Tool:
             language: Code of another edition, such as "de"; for subjects that have no article in this one.
         """
         found = await find_article(wiki, search_term, language)
+        ctx.untrusted("")  # from here on the result holds what strangers wrote: a text, titles, headings
         if found.article is None:
             listed = "\n".join(f"- {title}" for title in found.meanings)
             return f"{search_term!r} has several meanings. Call get_article again with the one that is meant:\n{listed}"

@@ -12,6 +12,7 @@ from turnkeeper.sms.keywords import Keyword, keyword_in
 from turnkeeper.sms.plain import plain_text
 from turnkeeper.sms.segments import Segmented, segmented
 from turnkeeper.sms.signature import is_genuine, signature_of
+from turnkeeper.sms.toolset import Directory
 from turnkeeper.sms.twilio import Twilio
 from turnkeeper.sms.webhook import webhook
 
@@ -20,6 +21,7 @@ __all__ = (
     "Bot",
     "Channel",
     "Console",
+    "Directory",
     "Incoming",
     "Keyword",
     "NotSentError",
