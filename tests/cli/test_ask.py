@@ -174,7 +174,7 @@ def test_a_call_that_waits_for_a_person_ends_the_command_with_3(run: Run, serve:
     assert (done.exit_code, done.stdout) == (3, "")
     lines = done.stderr.splitlines()
     assert lines[0] == "  · pay(amount=5) waits for approval"
-    assert lines[-1].startswith("turnkeeper: a call waits for somebody's approval; then `turnkeeper resume c`")
+    assert lines[-1].startswith("turnkeeper: a call waits for somebody's approval; then `turnkeeper resume c -T ")
     shown = run("show", "c").stdout
     assert "awaiting approval" in shown.splitlines()[0]
     assert "pay waits for approval " in shown
