@@ -34,7 +34,7 @@ def test_a_conversation_with_a_call_and_the_commands_inside(
     assert "there is no command /hepl; /help lists them" in chat.say("/hepl")
     history = chat.say("/history")
     assert ", 2 turns, completed" in history
-    assert "> danke\n\nBitte." in history
+    assert "> danke\n\n│ Bitte." in history
     assert f"Written to conversation-{name}.md." in chat.say("/export")
     assert "is there already; name another file" in chat.say("/export")
     assert "Written to out.json." in chat.say("/export out.json")

@@ -47,6 +47,7 @@ def test_doctor_shows_no_login_and_no_value_of_an_address(
     for done in (run("doctor", "--base-url", address), run("doctor", "--base-url", address, "--output-format", "json")):
         assert "http://***@gw.example:8443/a?tenant=***&sig=***" in done.stdout
         assert not [one for one in ("s3cretUser", "t3nant", "abcDEF", "frag", "77") if one in done.stdout]
+    assert run("ask", "the first conversation makes the journal").exit_code == 0
     [line] = [line for line in run("doctor").stdout.splitlines() if "journal:" in line]
     assert f"sqlite:///{home}/j.db?timeout=5 opens" in line
 
