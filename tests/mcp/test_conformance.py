@@ -41,40 +41,56 @@ def server(tmp_path: Path) -> Iterator[str]:
             assert process.wait(20) == 0
 
 
-def test_the_server_side(suite: list[str], server: str, tmp_path: Path) -> None:
-    arguments = ["server", "--url", server, "--expected-failures", str(HERE / "conformance.yml")]
+TOOLS = (
+    *("tools-list", "tools-call-simple-text", "tools-call-image", "tools-call-embedded-resource"),
+    *("tools-call-mixed-content", "tools-call-error", "tools-call-with-progress"),
+    *("dns-rebinding-protection", "server-sse-multiple-streams"),
+)
+OLDER = ("server-initialize", "server-session-lifecycle", "ping")
+
+
+def run(suite: list[str], folder: Path, *arguments: str) -> str:
+    """Run the suite; what it printed, if all is as expected."""
     done = subprocess.run(
-        [*suite, *arguments, "-o", str(tmp_path)],
+        [*suite, *arguments, "-o", str(folder)],
         check=False,
         capture_output=True,
         text=True,
-        timeout=120,
-        cwd=tmp_path,
+        timeout=150,
+        cwd=folder,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    for scenario in (
-        *("server-initialize", "ping", "tools-list", "tools-call-simple-text", "tools-call-image"),
-        *("tools-call-mixed-content", "tools-call-embedded-resource", "tools-call-error", "tools-call-with-progress"),
-        *("dns-rebinding-protection", "server-sse-multiple-streams"),
-    ):
-        assert re.search(rf"✓ {scenario}: [1-9]\d* passed, 0 failed", done.stdout), done.stdout
+    return done.stdout
 
 
-def test_schemas_keep_what_2020_12_has(suite: list[str], server: str, tmp_path: Path) -> None:
-    arguments = ["server", "--url", server, "--scenario", "json-schema-2020-12", "-o", str(tmp_path)]
-    done = subprocess.run([*suite, *arguments], check=False, capture_output=True, text=True, timeout=60, cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
+@pytest.mark.parametrize(
+    ("version", "scenarios"), [("2025-11-25", (*OLDER, *TOOLS)), ("2026-07-28", TOOLS)], ids=["older", "newer"]
+)
+def test_the_server_side(
+    suite: list[str], server: str, tmp_path: Path, version: str, scenarios: tuple[str, ...]
+) -> None:
+    known = ["--expected-failures", str(HERE / f"conformance-{version}.yml")]
+    said = run(suite, tmp_path, "server", "--url", server, "--spec-version", version, *known)
+    for scenario in scenarios:
+        assert re.search(rf"✓ {scenario}: [1-9]\d* passed, 0 failed", said), said
 
 
-@pytest.mark.parametrize("scenario", ["initialize", "tools_call", "sse-retry"])
-def test_the_client_side(suite: list[str], tmp_path: Path, scenario: str) -> None:
+@pytest.mark.parametrize(
+    ("version", "scenario"), [("2025-11-25", "json-schema-2020-12"), ("2026-07-28", "http-header-validation")]
+)
+def test_scenarios_outside_of_the_suite(
+    suite: list[str], server: str, tmp_path: Path, version: str, scenario: str
+) -> None:
+    run(suite, tmp_path, "server", "--url", server, "--spec-version", version, "--scenario", scenario)
+
+
+@pytest.mark.parametrize(
+    ("version", "scenario"),
+    [
+        *(("2025-11-25", scenario) for scenario in ("initialize", "tools_call", "sse-retry")),
+        ("2026-07-28", "tools_call"),
+    ],
+)
+def test_the_client_side(suite: list[str], tmp_path: Path, version: str, scenario: str) -> None:
     client = f"{sys.executable} {HERE / 'conformance_client.py'}"
-    done = subprocess.run(
-        [*suite, "client", "--command", client, "--scenario", scenario, "-o", str(tmp_path)],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        cwd=tmp_path,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    run(suite, tmp_path, "client", "--command", client, "--scenario", scenario, "--spec-version", version)
