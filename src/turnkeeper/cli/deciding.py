@@ -99,6 +99,7 @@ def _approval_json(one: Approval) -> dict[str, Any]:
         "requested_at": one.requested_at,
         "expires_at": one.expires_at,
         "requester": None if who is None else {"kind": who.kind, "id": who.id, "level": who.level},
+        "requester_level": one.requester_level,
     }
 
 
