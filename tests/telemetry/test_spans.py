@@ -267,3 +267,11 @@ print("nothing")
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
     assert (done.stdout, done.stderr) == ("nothing\n", "")
+
+
+async def test_words_of_the_endpoints_own_are_short_and_can_be_written(kept: Kept) -> None:
+    asks = reply(call("weather", {"city": "Oslo"}, id="toolu_\ud800" + "x" * 500))
+    api = kept.api(script(asks, "Rain."), strict=False)
+    await kept.agent(api, tools=[weather]).run("Go on")
+    name = (kept.only("execute_tool weather").attributes or {})["gen_ai.tool.call.id"]
+    assert name == "toolu_\ufffd" + "x" * 193

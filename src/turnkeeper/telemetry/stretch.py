@@ -34,11 +34,12 @@ from turnkeeper.telemetry.port import Drive
 from turnkeeper.telemetry.propagation import headers_for, trace_of
 from turnkeeper.tools import Outcome
 from turnkeeper.types import Effect, TurnStatus, Usage
-from turnkeeper.wire.json import decode
+from turnkeeper.wire.json import decode, fold_surrogates
 
 __all__ = ("Kit", "Stretch")
 
 _INTERRUPTED = "interrupted"
+_LONGEST_WORD = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +181,7 @@ class Stretch:
         attributes = {
             **labels,
             names.operation: names.execute_tool,
-            names.call_id: call_id,
+            names.call_id: _given(call_id),
             names.conversation: self._about.conversation_id,
             "turnkeeper.call.effect": effect,
         }
@@ -236,13 +237,13 @@ class Stretch:
         request, names = self._request, self._kit.names
         if request is None:  # an imported reply: nobody asked for it here
             return
-        answered = {name: str(value) for name, value in event.fields.items() if name in ("id", "model") and value}
+        answered = {name: _given(value) for name, value in event.fields.items() if name in ("id", "model") and value}
         if "model" in answered:
             request.span.set_attribute(names.response_model, answered["model"])
         if "id" in answered:
             request.span.set_attribute(names.response_id, answered["id"])
         if event.stop_reason is not None:
-            request.span.set_attribute(names.finish_reasons, [event.stop_reason])
+            request.span.set_attribute(names.finish_reasons, [_given(event.stop_reason)])
         if self._kit.content:
             request.span.set_attribute(names.output_messages, content.output_json(event.blocks, event.stop_reason))
         self._spent(request, event)
@@ -299,7 +300,7 @@ class Stretch:
             return
         names = self._kit.names
         if request_id is not None:
-            request.span.set_attribute("turnkeeper.request.id", request_id)
+            request.span.set_attribute("turnkeeper.request.id", _given(request_id))
         if request.first is not None:
             request.span.set_attribute(names.time_to_first_chunk, request.first)
         self._finish(request.span, error)
@@ -315,9 +316,9 @@ class Stretch:
         if isinstance(event, CallRejected):
             said = {"turnkeeper.reason": event.reason}
         elif isinstance(event, ApprovalRequested):
-            said = {"turnkeeper.approval.id": event.approval_id, self._kit.names.tool: event.tool}
+            said = {"turnkeeper.approval.id": _given(event.approval_id), self._kit.names.tool: event.tool}
         elif isinstance(event, ApprovalDecided):
-            said = {"turnkeeper.approval.id": event.approval_id, "turnkeeper.approval.decision": event.decision}
+            said = {"turnkeeper.approval.id": _given(event.approval_id), "turnkeeper.approval.decision": event.decision}
         elif isinstance(event, TurnWarned):
             said = {"turnkeeper.warning.code": event.code}
         elif isinstance(event, CallUnresolved):
@@ -325,7 +326,7 @@ class Stretch:
         else:
             return
         if (call_id := getattr(event, "call_id", None)) is not None:
-            said[self._kit.names.call_id] = call_id
+            said[self._kit.names.call_id] = _given(call_id)
         self._span.add_event(f"turnkeeper.{event.type}", said)
 
     @contextmanager
@@ -344,6 +345,11 @@ class Stretch:
 
     def _with_error(self, labels: Mapping[str, Any], error: str | None) -> dict[str, Any]:
         return dict(labels) if error is None else {**labels, self._kit.names.error: error}
+
+
+def _given(value: object) -> str:
+    """A word of the endpoint's own: short, and text that an exporter can write."""
+    return fold_surrogates(str(value)[:_LONGEST_WORD])
 
 
 def _word_for(error: BaseException) -> str:

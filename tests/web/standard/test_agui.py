@@ -292,3 +292,15 @@ def test_lone_surrogates_and_hidden_characters_cannot_break_or_spoof_the_stream(
         answer = front().http.post("/api/agui", content=json.dumps(body), headers=headers)
     events = list(frames(answer))
     assert [event["delta"] for event in events if "delta" in event] == ["ok \ufffd fdp.exe 👩‍👩‍👧"]
+
+
+def test_ids_that_an_endpoint_made_of_half_characters_break_no_stream() -> None:
+    asks = reply(call("status", {"order": "\udc00"}, id="toolu_\ud800\u202e"))
+    api = MessagesAPI(script(asks, reply("Sent.", chunk=100)), strict=False)
+    with opened(Shop().app(api, sees_calls=True)) as front:
+        john = front()
+        events = john.run("t-1", [user("m1", "hi")])
+        parts = john.chat("t-1", [user("m1", "hi")])
+    assert [event["toolCallId"] for event in events if "toolCallId" in event] == ["toolu_\ufffd"] * 4
+    assert events[-1]["outcome"] == {"type": "success"}
+    assert [part["toolCallId"] for part in parts if "toolCallId" in part] == ["toolu_\ufffd"] * 2

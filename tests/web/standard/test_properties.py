@@ -141,9 +141,7 @@ def turns(draw: st.DrawFn) -> list[Any]:
     found: list[Any] = []
     for number in range(draw(st.integers(0, 3))):
         chosen = draw(st.lists(st.sampled_from(CALLS), min_size=1, max_size=3))
-        blocks: list[Any] = [
-            call(one["name"], one["input"], id=f"toolu_{number}_{at}") for at, one in enumerate(chosen)
-        ]
+        blocks: list[Any] = [call(name, given, id=f"toolu_{number}_{at}") for at, (name, given) in enumerate(chosen)]
         if draw(st.booleans()):
             blocks.insert(0, draw(TEXTS))
         if draw(st.booleans()):

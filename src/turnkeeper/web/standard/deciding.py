@@ -170,7 +170,7 @@ async def _step(service: Service, conversation: str, question: Waiting, answer: 
 async def _on_outcome(service: Service, conversation: str, question: Unknown, answer: Answer, by: Principal) -> Step:
     outcomes = service.keeper.outcomes
     found: list[UnknownOutcome] = await outcomes.list(conversation)
-    unknown = next((one for one in found if one.call_id == question.call_id), None)
+    unknown = next((one for one in found if outcome_id(conversation, one.call_id) == question.id), None)
     if unknown is None:
         raise UnusableError("unknown_interrupt", "the question was answered a moment ago")
     _check(service, unknown.as_approval(), by)
@@ -180,7 +180,7 @@ async def _on_outcome(service: Service, conversation: str, question: Unknown, an
         said = _OnOutcome.model_validate(answer.payload)
     except ValidationError as error:
         raise UnusableError("bad_answer", 'an answer to an outcome is {"happened": true or false, …}') from error
-    call = question.call_id
+    call = unknown.call_id
     if said.happened:
         return lambda: outcomes.happened(conversation, call, by=by, result=said.result, reason=said.reason)
     return lambda: outcomes.did_not_happen(conversation, call, by=by, reason=said.reason)

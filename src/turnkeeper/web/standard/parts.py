@@ -209,7 +209,7 @@ Part = (
 
 def outcome_id(conversation: str, call_id: str) -> str:
     """The id of the question what became of a call; an approval's id can't look like this."""
-    return f"outcome:{call_id.replace('%', '%25').replace('@', '%40')}@{conversation}"
+    return f"outcome:{clean(call_id).replace('%', '%25').replace('@', '%40')}@{conversation}"
 
 
 @dataclass
@@ -287,7 +287,7 @@ class Fold:
         return [Replied(model, Usage.of(usage), thought if isinstance(thought, int) and thought > 0 else 0)]
 
     def _replied(self, event: ReplyReceived) -> list[Part]:
-        model = str(event.fields.get("model") or "")
+        model = clean(str(event.fields.get("model") or ""))
         spent = self._spent(model, event.usage)
         if not event.kept and event.status != "truncated":
             return [*spent, *self._void()]
@@ -308,7 +308,7 @@ class Fold:
             ]
             for call in event.calls:
                 given = event.invalid_inputs.get(str(call.index)) or encode(blocks[call.index].get("input"))
-                parts.append(CallMade(self._reply, call.id, clean(call.name), clean(given)))
+                parts.append(CallMade(self._reply, clean(call.id), clean(call.name), clean(given)))
         return [*parts, *spent]
 
     def _call(self, event: Event) -> list[Part]:
@@ -319,16 +319,18 @@ class Fold:
                 self._settled(event.call_id)
                 return self._ended(event.call_id, event.state, event.content, is_error=event.is_error)
             case ApprovalRequested():
-                asked = Asked(event.approval_id, event.call_id, clean(event.tool), event.policy, event.expires_at)
+                name, call = clean(event.approval_id), clean(event.call_id)
+                asked = Asked(name, call, clean(event.tool), clean(event.policy), event.expires_at)
                 self.waiting[event.call_id] = asked
                 return [asked]
             case CallUnresolved():
-                unknown = Unknown(outcome_id(self.conversation, event.call_id), event.call_id)
+                unknown = Unknown(outcome_id(self.conversation, event.call_id), clean(event.call_id))
                 self.waiting[event.call_id] = unknown
                 return [unknown]
             case ApprovalDecided():
                 self._settled(event.call_id)
-                decided = Decided(event.approval_id, event.call_id, event.decision, clean(event.reason))
+                name, call = clean(event.approval_id), clean(event.call_id)
+                decided = Decided(name, call, event.decision, clean(event.reason))
                 ended = (
                     self._ended(event.call_id, event.decision, event.content, is_error=True) if event.content else []
                 )
@@ -336,7 +338,8 @@ class Fold:
             case CallResolved():
                 self._settled(event.call_id)
                 word = "happened" if event.happened else "did_not_happen"
-                said = Decided(outcome_id(self.conversation, event.call_id), event.call_id, word, clean(event.reason))
+                name = outcome_id(self.conversation, event.call_id)
+                said = Decided(name, clean(event.call_id), word, clean(event.reason))
                 ended = self._ended(event.call_id, "resolved", event.content, is_error=False) if event.content else []
                 return [said, *ended]
             case _:
@@ -350,7 +353,7 @@ class Fold:
             return []
         value = decode(content)
         text = value if isinstance(value, str) else _text_in(value)
-        return [CallEnded(call_id, outcome, is_error, clean(text))]
+        return [CallEnded(clean(call_id), outcome, is_error, clean(text))]
 
 
 def _text_in(value: Any) -> str:
