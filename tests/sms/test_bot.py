@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+import anyio
 import httpx2
 import pytest
 
@@ -236,6 +237,49 @@ async def test_who_writes_too_much_is_left_without_a_model(open_stage: Open) -> 
         stage.clock.advance(3601)
         assert await stage.text("three") == "queued"
         assert stage.sent == ["Hi.", "Hi again."]
+
+
+async def test_so_many_phones_are_answered_at_the_same_time_and_no_more(open_stage: Open) -> None:
+    at_work, most, both = 0, 0, anyio.Event()
+
+    async def busy(request: Any) -> Any:
+        nonlocal at_work, most
+        if request["messages"][-1]["content"][0]["type"] == "tool_result":
+            return "OK"
+        at_work += 1
+        most = max(most, at_work)
+        if at_work == 2:
+            both.set()
+        await both.wait()
+        at_work -= 1
+        return sends("Hi.")
+
+    async with open_stage(*[busy] * 10, most_at_once=2) as stage:
+        for digit in range(5):
+            number = f"+491511000000{digit}"
+            form = stage.twilio.form(number, "Hello")
+            await stage.bot.receive(sms.Incoming(id=form["MessageSid"], number=number, text="Hello"))
+        await stage.bot.quiet()
+        assert (len(stage.sent), most) == (5, 2)
+
+
+async def test_a_database_that_is_away_for_a_while_ends_nothing(
+    open_stage: Open, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with open_stage(sends("Hi."), "OK") as stage:
+        with monkeypatch.context() as away:
+
+            def gone(number: str | None = None) -> Any:
+                raise OSError(5, "Input/output error")
+
+            away.setattr(stage.bot.store, "waiting", gone)
+            assert await stage.text("Hello") == "queued"
+            await stage.bot.recover()
+            assert stage.sent == []
+            assert "tried again later" in caplog.text
+            assert "can't be read" in caplog.text
+        await stage.bot.recover()
+        assert stage.sent == ["Hi."]
 
 
 @pytest.mark.parametrize("number", ["", "4915112345678", "whatsapp:+4915112345678", "+0123456", "+49 151", "Shop"])

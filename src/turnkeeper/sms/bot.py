@@ -62,7 +62,14 @@ class Bot:
     """Answers phones; made by `open_bot`."""
 
     def __init__(
-        self, keepers: tuple[tk.Keeper, tk.Keeper], outbox: Outbox, *, said: Said, most_per_hour: int, start_soon: Any
+        self,
+        keepers: tuple[tk.Keeper, tk.Keeper],
+        outbox: Outbox,
+        *,
+        said: Said,
+        most_per_hour: int,
+        most_at_once: int,
+        start_soon: Any,
     ) -> None:
         self.keeper, self._insisting = keepers
         self.outbox = outbox
@@ -70,6 +77,7 @@ class Bot:
         self._most_per_hour = most_per_hour
         self._start_soon = start_soon
         self._locks: dict[str, _Turnstile] = {}
+        self._room = anyio.Semaphore(most_at_once)
         self._under_way = 0
         self._quiet = anyio.Event()
 
@@ -144,7 +152,9 @@ class Bot:
         try:
             async with turnstile:
                 for message in await in_thread(self.store.waiting, number):
-                    if not await self._answer(message):
+                    async with self._room:
+                        over = await self._answer(message)
+                    if not over:
                         break  # the later ones wait behind it
         except Exception:  # noqa: BLE001 - one number's trouble is no other's, and what waits is tried again
             _log.exception("the messages of a number could not be answered; they are tried again later")
@@ -253,6 +263,7 @@ async def open_bot(  # noqa: PLR0913 - settings by name
     most_segments: int = 4,
     most_in_turn: int = 3,
     most_per_hour: int = 60,
+    most_at_once: int = 20,
     look_again: float = 30.0,
     settle: float = 10.0,
     clock: Callable[[], float] = time.time,
@@ -270,6 +281,7 @@ async def open_bot(  # noqa: PLR0913 - settings by name
         said: What the bot says by itself.
         most_segments, most_in_turn, most_per_hour: The parts of one text, the texts that one message may cause, the
             messages of one number in an hour that are answered.
+        most_at_once: Phones that are answered at the same time; the others wait.
         look_again: Seconds after which messages that could not be answered are tried again.
         settle: Seconds that a sent message may be missing from the carrier's list.
         settings: Those of `turnkeeper.Agent` (model, system, client, limits, …).
@@ -291,6 +303,7 @@ async def open_bot(  # noqa: PLR0913 - settings by name
                 outbox,
                 said=said or Said(),
                 most_per_hour=most_per_hour,
+                most_at_once=most_at_once,
                 start_soon=group.start_soon,
             )
             group.start_soon(_look_again, bot, look_again)
