@@ -2,7 +2,8 @@
 
 The names below are the contract; everything else is private or in a named submodule (`turnkeeper.errors`,
 `turnkeeper.updates`, `turnkeeper.tagged`, `turnkeeper.testing`, `turnkeeper.desk`, `turnkeeper.mcp`,
-`turnkeeper.research`, `turnkeeper.sms`, `turnkeeper.telemetry`). Each loads when it is first used.
+`turnkeeper.research`, `turnkeeper.sms`, `turnkeeper.telemetry`, `turnkeeper.workers`). Each loads when it is first
+used.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from turnkeeper import errors, mcp, tagged, testing, updates
+    from turnkeeper import errors, mcp, redaction, tagged, testing, updates, workers
     from turnkeeper.core.retries import RetryPolicy
     from turnkeeper.driver.agent import Agent
     from turnkeeper.driver.conversation import Conversation
+    from turnkeeper.driver.inbox import WorkedOff
     from turnkeeper.driver.keeper import Keeper
     from turnkeeper.driver.lesson import run_conversation
     from turnkeeper.driver.reply import CallRecord, Reply
@@ -43,6 +45,7 @@ __all__ = (
     "TurnStatus",
     "TurnkeeperError",
     "Usage",
+    "WorkedOff",
     "errors",
     "mcp",
     "redaction",
@@ -51,6 +54,7 @@ __all__ = (
     "testing",
     "tool",
     "updates",
+    "workers",
 )
 
 _HOMES = {
@@ -73,10 +77,11 @@ _HOMES = {
     "TurnStatus": "turnkeeper.types",
     "TurnkeeperError": "turnkeeper.errors",
     "Usage": "turnkeeper.types",
+    "WorkedOff": "turnkeeper.driver.inbox",
     "run_conversation": "turnkeeper.driver.lesson",
     "tool": "turnkeeper.tools",
 }
-_MODULES = frozenset({"errors", "mcp", "redaction", "tagged", "testing", "updates"})
+_MODULES = frozenset({"errors", "mcp", "redaction", "tagged", "testing", "updates", "workers"})
 
 
 def __getattr__(name: str) -> Any:

@@ -22,6 +22,7 @@ __all__ = (
     "ToolChoice",
     "TurnStatus",
     "Usage",
+    "fold_surrogates",
 )
 
 JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
@@ -178,3 +179,14 @@ def _count(usage: Any, *path: str) -> int:
         usage = usage.get(key) if isinstance(usage, Mapping) else None
     is_count = isinstance(usage, int) and not isinstance(usage, bool) and 0 <= usage < 2**53
     return usage if is_count else 0
+
+
+def fold_surrogates(text: str) -> str:
+    """Join surrogate pairs and turn each lone surrogate into U+FFFD: UTF-8 can't carry it, and the API refuses it."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from turnkeeper.types import fold_surrogates as clean
+
 __all__ = ("KIND_WORDS", "clean", "clean_value", "cut", "json_kind", "shown")
 
 KIND_WORDS = {
@@ -19,20 +21,6 @@ KIND_WORDS = {
 """JSON Schema's type names, as words for a sentence."""
 
 _SHOWN = 80
-
-
-def clean(text: str) -> str:
-    """`text` with every lone surrogate as U+FFFD; a surrogate pair becomes the character it stands for.
-
-    A string with a lone surrogate can't be written as UTF-8, so neither a request nor a journal could carry it.
-    """
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
 
 
 def clean_value(value: Any) -> Any:

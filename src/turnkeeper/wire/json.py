@@ -7,6 +7,8 @@ import math
 import re
 from typing import Any
 
+from turnkeeper.types import fold_surrogates
+
 __all__ = (
     "MOST_NESTED",
     "NestedTooDeepError",
@@ -43,15 +45,6 @@ def _finite(text: str) -> float:
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 _decoder = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
 _space = re.compile(r"[ \t\n\r]*").match
-
-
-def fold_surrogates(text: str) -> str:
-    """Join surrogate pairs and turn each lone surrogate into U+FFFD: UTF-8 can't carry it, and the API refuses it."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
 
 
 def encode(value: Any) -> str:
