@@ -164,6 +164,7 @@ def models() -> str:
                 number(model.cache_read_rate),
                 model.thinking_default,
                 model.forced_tool_choice.replace("_", " "),
+                {True: "yes", False: "no", None: "unknown"}[model.structured_output],
                 str(model.read or ""),
             ]
         )
@@ -178,6 +179,7 @@ def models() -> str:
         "cache read ×",
         "thinking",
         "forced tools",
+        "structured output",
         "read",
     ]
     return "\n\n".join(

@@ -130,3 +130,10 @@ def test_a_text_that_is_no_catalogue_is_refused(text: str, words: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         read_catalogue(text)
     assert words in str(caught.value)
+
+
+def test_structured_output_is_there_from_4_5_on_and_where_no_page_says_so_it_is_not_used() -> None:
+    without = [model.id for model in catalogue() if model.structured_output is not True]
+    assert without == ["claude-mythos-preview"]
+    assert find("claude-mythos-preview").structured_output is None
+    assert find("qwen3").structured_output is None
