@@ -81,6 +81,12 @@ def test_a_changed_definition_is_said_and_not_offered(run: Run, serve: Serve, se
     assert "small__ping" not in [tool["name"] for tool in serve.last["tools"]]
 
 
+def test_a_command_that_brings_no_tools_says_so(run: Run, servers: Small) -> None:
+    done = run("sms", "--mcp", ".mcp.json", input="hi\n")
+    assert (done.exit_code, done.stderr) == (2, "turnkeeper: this command has no use for --mcp; leave it out\n")
+    assert servers.notes == []
+
+
 def test_what_is_wrong_with_the_file_is_one_line(run: Run, home: Path) -> None:
     done = run("ask", "hi", "--mcp", "nowhere.json")
     assert (done.exit_code, done.stderr.count("\n")) == (2, 1)

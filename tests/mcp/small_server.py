@@ -108,7 +108,7 @@ def handle(message: dict[str, Any]) -> None:
         page = names[:3] if "cursor" not in params else names[3:]
         tools: list[Any] = [{"name": name, "description": words[name], "inputSchema": TEXT} for name in page]
         result = {"tools": [*(ODD if "odd" in sys.argv and "cursor" in params else ()), *tools]}
-        if "cursor" not in params:
+        if "cursor" not in params or "endless" in sys.argv:
             result["nextCursor"] = "3"
     elif method == "tools/call":
         result = call(params)

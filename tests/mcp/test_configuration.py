@@ -164,6 +164,14 @@ async def test_a_server_that_can_not_be_started_is_named_with_its_last_words(sma
 
 
 @pytest.mark.anyio
+async def test_a_listing_without_end_is_not_followed(small: Small) -> None:
+    with pytest.raises(tk.mcp.MCPServerError, match="its list of tools has no end"):
+        async with tk.mcp.connect({"small": small.entry("endless")}):
+            pass
+    assert small.notes == ["started", "ended"]
+
+
+@pytest.mark.anyio
 async def test_progress_reaches_whoever_reads_the_turn(small: Small) -> None:
     from tests.mcp.conftest import agent_for
     from turnkeeper.testing import MessagesAPI, call, reply, script

@@ -159,14 +159,17 @@ def build_agent(
     *,
     build: Callable[..., Agent] = Agent,
     practice: bool = False,
-    brought: Sequence[Any] = (),
+    brought: Sequence[Any] | None = None,
     **more: Any,
 ) -> tuple[Agent, bool]:
     """The agent that the options mean, and whether the practice model answers; it is said so then.
 
     `build` makes the agent of `Agent`'s keywords, of which `more` are some; `practice` has the practice model answer
-    unless a model or an endpoint is named. The tools `brought` from elsewhere come after the agent's own.
+    unless a model or an endpoint is named. The tools `brought` from elsewhere come after the agent's own; None says
+    that the command brings none, and has no use for --mcp.
     """
+    if brought is None and talk.mcp:
+        raise CommandError("this command has no use for --mcp; leave it out", exit_code=Exit.USAGE)
     settings = Settings()
     tools = load_tools(talk.tools or listed(settings.find("tools")))
     base_url = endpoint(talk.base_url)

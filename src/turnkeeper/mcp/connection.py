@@ -34,6 +34,7 @@ logger = logging.getLogger("turnkeeper.mcp")
 T = TypeVar("T")
 
 MOST_PAGES = 100
+MOST_TOOLS = 5_000
 _CLOSE_SECONDS = 10.0
 _LAST_MOMENT = 0.5
 _LISTEN_AGAIN_SECONDS = 5.0
@@ -332,13 +333,15 @@ async def _listing(client: Client) -> list[mcp_types.Tool]:
     for _ in range(MOST_PAGES):
         page = await client.list_tools(cursor=cursor)
         found += page.tools
+        if len(found) > MOST_TOOLS:
+            break
         cursor = page.next_cursor
         if not cursor:
             return found
         if cursor in seen:
             break
         seen.add(cursor)
-    raise MCPServerError("its list of tools has no end")
+    raise MCPServerError(f"its list of tools has no end, or more than {MOST_TOOLS} tools")
 
 
 async def _end(life: _Life) -> None:

@@ -20,7 +20,6 @@ import anyio
 import httpx2
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared._httpx_utils import create_mcp_http_client
 
 from turnkeeper.mcp.configuration import ServerEntry
 from turnkeeper.mcp.mending import mended
@@ -148,8 +147,8 @@ async def opened_streams(
     # Whatever a call may take is its tool's timeout; the client must not give up earlier.
     patience = None if entry.timeout is None else entry.timeout + _CONNECT_SECONDS
     timeout = httpx2.Timeout(_CONNECT_SECONDS, read=patience)
-    client = create_mcp_http_client(headers=dict(entry.headers), timeout=timeout)
-    client.event_hooks["response"].append(_noted)
+    hooks = {"response": [_noted]}
+    client = httpx2.AsyncClient(headers=dict(entry.headers), timeout=timeout, event_hooks=hooks)
     async with (
         client,
         streamable_http_client(entry.url, http_client=client) as (read, write),
