@@ -29,7 +29,7 @@ from turnkeeper.models import find
 from turnkeeper.types import Limits, Principal
 
 if TYPE_CHECKING:
-    from turnkeeper.cli.visiting import Visit
+    from turnkeeper.cli.visiting import Cards
     from turnkeeper.testing import MessagesAPI
 
 __all__ = (
@@ -56,7 +56,7 @@ class Session:
     """An agent at work in a journal, and the conversation that is talked in.
 
     `make_filter` makes what chooses the user's part of a reply; `journal` is the journal that was named, None for the
-    default; `visit` the customer at the desk's door.
+    default; `visit` who is asked about their own calls.
     """
 
     agent: Agent
@@ -68,7 +68,7 @@ class Session:
     make_filter: Callable[[], Filter] = Whole
     journal: str | None = None
     named_tools: tuple[str, ...] = ()
-    visit: Visit | None = None
+    visit: Cards | None = None
 
     def printer(self, output_format: str, terminal: Terminal) -> Printer:
         """A printer for one turn of this session."""

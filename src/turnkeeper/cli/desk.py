@@ -25,7 +25,7 @@ from turnkeeper.cli.places import desk_url, file_url
 from turnkeeper.cli.problems import CommandError
 from turnkeeper.cli.terminal import Terminal, prints_aside
 from turnkeeper.cli.turns import run_turn
-from turnkeeper.cli.visiting import GO_ON
+from turnkeeper.cli.visiting import GO_ON, Cards
 from turnkeeper.desk.domain import money
 from turnkeeper.types import Principal
 
@@ -78,6 +78,7 @@ def desk(
             kept, terminal, build=build, principal=staff, practice=demo, make_filter=technova.ReplyFilter
         ) as session:
             if interactive:
+                session.visit = Cards(staff, terminal)
                 title = "TechNova Desk, as staff" + (" (demo)" if demo else "")
                 return await talk_at_terminal(session, terminal, title=title, hints=_HINTS if demo else ())
             if prompt is None:

@@ -1,4 +1,4 @@
-"""A customer at a terminal: what is asked and answered beside the conversation, where the model can't see it.
+"""Whoever sits at a terminal of the desk: what is asked and answered beside the conversation, where no model sees it.
 
 Codes, cards to confirm, and who somebody says they are after their session has idled, each at a prompt of its own.
 """
@@ -21,7 +21,7 @@ from turnkeeper.types import Principal
 if TYPE_CHECKING:
     from turnkeeper.cli.conversing import Session
 
-__all__ = ("GO_ON", "Visit")
+__all__ = ("GO_ON", "Cards", "Visit", "card_lines")
 
 GO_ON = "✓"
 """The customer's message after a code was right: the model is told to go on, in no language."""
@@ -30,14 +30,65 @@ Ask = Callable[[str], Awaitable[str]]
 Run = Callable[[Turn], Awaitable[None]]
 
 
-class Visit:
-    """One customer at the door. Without `ask` there is nobody to ask: what waits is only told."""
+class Cards:
+    """Whoever talks at this terminal, asked about calls that are theirs to confirm. Without `ask` there is nobody."""
 
-    def __init__(self, door: technova.Door, visitor: Principal, terminal: Terminal) -> None:
-        self._door = door
-        self._visitor = visitor
+    def __init__(self, who: Principal, terminal: Terminal) -> None:
+        self._who = who
         self._terminal = terminal
         self.ask: Ask | None = None
+
+    async def admits(self, session: Session, text: str) -> bool:
+        """Whether a message may go to the model."""
+        del session, text
+        return True
+
+    async def follow(self, session: Session, run: Run) -> None:
+        """After a turn: ask for what waits, and go on, until nothing waits that this person can do."""
+        while self.ask is not None and await self._step(session, run):
+            pass
+
+    async def _step(self, session: Session, run: Run) -> bool:
+        conversation = session.conversation
+        waiting = [one for one in await session.keeper.approvals.list(conversation.id) if one.requester_level]
+        if not waiting:
+            return False
+        decided = await self._card(session, waiting[0])
+        if decided:
+            await run(conversation.resume())
+        return decided
+
+    async def _card(self, session: Session, waiting: Approval) -> bool:
+        """Show what would run, in full and with nothing that could mislead, and ask."""
+        self._terminal.note("This is to be confirmed by you:", "yellow")
+        for line in card_lines(waiting):
+            self._terminal.note(line)
+        return await self._decide(session, waiting, self._who)
+
+    async def _decide(self, session: Session, waiting: Approval, by: Principal) -> bool:
+        approvals = session.keeper.approvals
+        if (await self._asked("Confirm? [y/N] ") or "").casefold() in ("y", "yes"):
+            await approvals.approve(waiting.id, by=by, digest=waiting.digest)
+        else:
+            await approvals.deny(waiting.id, by=by, reason=f"the {by.kind} did not confirm it")
+        return True
+
+    async def _asked(self, prompt: str) -> str | None:
+        if self.ask is None:
+            return None
+        try:
+            return await self.ask(prompt)
+        except (EOFError, KeyboardInterrupt):
+            return None
+
+
+class Visit(Cards):
+    """One customer at the door."""
+
+    def __init__(self, door: technova.Door, visitor: Principal, terminal: Terminal) -> None:
+        super().__init__(visitor, terminal)
+        self._door = door
+        self._visitor = visitor
 
     async def admits(self, session: Session, text: str) -> bool:
         """Whether a message may go to the model. It may not if it is a code, or if nobody is proven any more."""
@@ -54,19 +105,10 @@ class Visit:
             return False
         return True
 
-    async def follow(self, session: Session, run: Run) -> None:
-        """After a turn: ask for what waits, and go on, until nothing waits that the customer can do."""
-        while self.ask is not None and await self._step(session, run):
-            pass
-
     async def _step(self, session: Session, run: Run) -> bool:
         conversation = session.conversation
-        waiting = [one for one in await session.keeper.approvals.list(conversation.id) if one.requester_level]
-        if waiting:
-            decided = await self._card(session, waiting[0])
-            if decided:
-                await run(conversation.resume())
-            return decided
+        if await super()._step(session, run):
+            return True
         if await self._call(self._door.waiting, self._visitor, conversation.id) is not None:
             done = await self._code(conversation.id)
             if done is not None and done.accepted and done.purpose == "identify":
@@ -78,28 +120,18 @@ class Visit:
             return not isinstance(asked, technova.Refusal)
         return False
 
-    async def _card(self, session: Session, waiting: Approval) -> bool:
-        """Show what would run, in full and with nothing that could mislead, and ask."""
-        terminal = self._terminal
-        terminal.note("This is to be confirmed by you:", "yellow")
-        for line in card_lines(waiting):
-            terminal.note(line)
+    async def _decide(self, session: Session, waiting: Approval, by: Principal) -> bool:
         approvals, name = session.keeper.approvals, session.conversation.id
-        by: Principal = await self._call(self._door.seen, self._visitor)
-        if waiting.requester_level == "step_up":
-            asked = await self._call(self._door.start_action, self._visitor, name, waiting.digest)
-            self._say(asked.text)
-            done = None if isinstance(asked, technova.Refusal) else await self._code(name)
-            if done is None or not done.accepted:
-                await approvals.deny(waiting.id, by=by, reason="the customer did not confirm it")
-                return True
-            await approvals.approve(waiting.id, by=done.principal, digest=done.subject)
-            return True
-        answer = await self._asked("Confirm? [y/N] ")
-        if (answer or "").casefold() in ("y", "yes"):
-            await approvals.approve(waiting.id, by=by, digest=waiting.digest)
-        else:
+        by = await self._call(self._door.seen, self._visitor)
+        if waiting.requester_level != "step_up":
+            return await super()._decide(session, waiting, by)
+        asked = await self._call(self._door.start_action, self._visitor, name, waiting.digest)
+        self._say(asked.text)
+        done = None if isinstance(asked, technova.Refusal) else await self._code(name)
+        if done is None or not done.accepted:
             await approvals.deny(waiting.id, by=by, reason="the customer did not confirm it")
+        else:
+            await approvals.approve(waiting.id, by=done.principal, digest=done.subject)
         return True
 
     async def _code(self, name: str) -> technova.Confirmation | None:
@@ -122,14 +154,6 @@ class Visit:
         self._say(asked.text)
         if not isinstance(asked, technova.Refusal):
             await self._code(name)
-
-    async def _asked(self, prompt: str) -> str | None:
-        if self.ask is None:
-            return None
-        try:
-            return await self.ask(prompt)
-        except (EOFError, KeyboardInterrupt):
-            return None
 
     def _say(self, text: str) -> None:
         self._terminal.note(text, "bold")
