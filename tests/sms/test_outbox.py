@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
+from pathlib import Path
+
 import anyio
+import anyio.to_thread
 import httpx2
 import pytest
 
@@ -140,3 +144,15 @@ async def test_two_programs_that_get_the_same_message_answer_it_once(open_stage:
         assert got == {"queued", "duplicate"}
         assert shown == ["One."]
         assert one.bot.store.waiting() == []
+
+
+async def test_looking_something_up_waits_for_no_writer(open_stage: Open, tmp_path: Path) -> None:
+    async with open_stage() as stage:
+        writer = sqlite3.connect(tmp_path / "sms.db", isolation_level=None)
+        writer.execute("BEGIN IMMEDIATE")  # a tool that changes something in the same database
+        try:
+            with anyio.fail_after(10):
+                assert await anyio.to_thread.run_sync(stage.bot.store.is_opted_out, PHONE) is False
+                assert await anyio.to_thread.run_sync(stage.bot.store.waiting) == []
+        finally:
+            writer.close()

@@ -24,6 +24,7 @@ __all__ = ("VERSION", "Received", "Sending", "Store")
 VERSION = 1
 """Of the tables. 1: numbers that opted out, messages received, messages sent."""
 
+_READS = "sms_reads"
 _LOCK = 0x736D7331  # "sms1": any number, the same for all openers
 _metadata = sa.MetaData()
 _version = sa.Table("sms_version", _metadata, sa.Column("version", sa.Integer, primary_key=True))
@@ -92,6 +93,7 @@ class Store:
     def __init__(self, url: str, *, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self._engine = _engine(url)
+        self._reader = self._engine.execution_options(**{_READS: True})
         try:
             with self._engine.begin() as connection:
                 if connection.dialect.name == "postgresql":
@@ -132,7 +134,7 @@ class Store:
 
     def is_opted_out(self, number: str) -> bool:
         """Whether nothing may be sent to the number."""
-        with self._begin() as connection:
+        with self._look() as connection:
             found = connection.execute(sa.select(_opted_out.c.at).where(_opted_out.c.number == number))
             return found.one_or_none() is not None
 
@@ -187,7 +189,7 @@ class Store:
         chosen = sa.select(*columns).where(_received.c.text.is_not(None))
         if number is not None:
             chosen = chosen.where(_received.c.number == number)
-        with self._begin() as connection:
+        with self._look() as connection:
             return [Received(*row) for row in connection.execute(chosen.order_by(_received.c.place))]
 
     def forget(self, number: str) -> int:
@@ -219,7 +221,7 @@ class Store:
 
     def sending(self, key: str) -> Sending | None:
         """What is known of a sending."""
-        with self._begin() as connection:
+        with self._look() as connection:
             return self._sending(connection, key)
 
     def finish(self, key: str, *, carrier_id: str | None = None, error: str | None = None) -> None:
@@ -234,7 +236,7 @@ class Store:
         chosen = sa.select(_sent.c.carrier_id).where(
             _sent.c.number == number, _sent.c.carrier_id.is_not(None), _sent.c.at >= since
         )
-        with self._begin() as connection:
+        with self._look() as connection:
             return set(connection.execute(chosen).scalars())
 
     def count_sent(self, cause: str, *, besides: str = "") -> int:
@@ -242,7 +244,7 @@ class Store:
         chosen = sa.select(sa.func.count()).where(
             _sent.c.cause == cause, _sent.c.error.is_(None), _sent.c.key != besides
         )
-        with self._begin() as connection:
+        with self._look() as connection:
             return connection.execute(chosen).scalar_one()
 
     def _sending(self, connection: sa.Connection, key: str) -> Sending | None:
@@ -256,6 +258,12 @@ class Store:
     @contextlib.contextmanager
     def _begin(self) -> Iterator[sa.Connection]:
         with self._engine.begin() as connection:
+            yield connection
+
+    @contextlib.contextmanager
+    def _look(self) -> Iterator[sa.Connection]:
+        """A transaction that only reads: on SQLite it waits for no writer."""
+        with self._reader.begin() as connection:
             yield connection
 
 
@@ -289,4 +297,4 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
 
 
 def _begin_sqlite(connection: sa.Connection) -> None:
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
+    connection.exec_driver_sql("BEGIN" if connection.get_execution_options().get(_READS) else "BEGIN IMMEDIATE")
