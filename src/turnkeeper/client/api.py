@@ -138,7 +138,7 @@ class APIClient:
         hide = self._hide(response.request)
         try:
             chunks = Chunks(_chunks(response, hide), patience=self._patience)
-            yield RawStream(chunks, self._request_id(response), framed, hide)
+            yield RawStream(chunks, _request_id(response, hide), framed, hide)
         finally:
             await response.aclose()
 
@@ -170,13 +170,14 @@ class APIClient:
         headers = {**self._options.get("headers", {}), **(request.headers if request is not None else {})}
         return hiding(values_of(self._sdk, headers=headers, url=str(request.url) if request is not None else ""))
 
-    def _request_id(self, response: httpx2.Response) -> str | None:
-        found = response.headers.get("request-id")
-        return None if found is None else str(self._hide(response.request)(found))
-
     async def aclose(self) -> None:
         """Close the connections."""
         await self._sdk.close()
+
+
+def _request_id(response: httpx2.Response, hide: Hide) -> str | None:
+    found = response.headers.get("request-id")
+    return None if found is None else str(hide(found))
 
 
 def _own(api_key: str | None, base_url: str | None) -> anthropic.AsyncAnthropic:

@@ -17,7 +17,6 @@ from turnkeeper.core.caching import (
     mark_text,
     marked,
     marked_message,
-    own_marks,
     spot,
     without_marks,
 )
@@ -36,22 +35,22 @@ from turnkeeper.core.events import (
     TurnEnded,
     TurnStarted,
 )
+from turnkeeper.core.messages import (
+    as_blocks,
+    as_of_user,
+    marks_in,
+    message_text,
+    result_block,
+    without_unanswered,
+)
 from turnkeeper.types import Message, Usage
-from turnkeeper.wire.blocks import CLIENT_CALL, is_blank_text, is_server_call, server_result_for
-from turnkeeper.wire.json import decode, encode, raw_elements, raw_members
+from turnkeeper.wire.blocks import CLIENT_CALL, is_blank_text
+from turnkeeper.wire.json import decode, encode, raw_members
 
-__all__ = ("History", "result_block")
+__all__ = ("History",)
 
-_OF_SYSTEM, _OF_USER = b'{"role":"system","content":[', b'{"role":"user","content":['
-"""How messages begin that were made here; imported ones are encoded with other spaces, and stay as they are."""
 _MINUTES, _HOUR = 300.0, 3600.0
 """How long a prompt stays cached after the request that wrote or read it began, in seconds."""
-
-
-def result_block(call_id: str, content: str, *, is_error: bool) -> str:
-    """One `tool_result` block; `content` is JSON text."""
-    mark = ',"is_error":true' if is_error else ""
-    return f'{{"type":"tool_result","tool_use_id":{encode(call_id)},"content":{content}{mark}}}'
 
 
 class History:
@@ -74,6 +73,8 @@ class History:
         self._words = 0
         self._refused = False
         self._guidance = 0
+        self._size = 0
+        self._of_system = False
         self._tails: dict[int, int] = {}
         self._own: dict[int, tuple[OwnMark, ...]] = {}
         self._asked_at: float | None = None
@@ -90,7 +91,7 @@ class History:
         elif isinstance(event, TurnStarted):
             self._begin(event)
         elif isinstance(event, ChoiceGuided):
-            blocks = _as_blocks(event.content)
+            blocks = as_blocks(event.content)
             self._add(event.role, blocks)
             self._guidance += len(blocks)
         elif isinstance(event, ReplyReceived):
@@ -114,7 +115,7 @@ class History:
         self._drop_refused_words()
         if event.content is not None or self._role != "assistant":  # else it goes on from a paused reply
             self._drop_unanswered_server_calls()
-        blocks = _as_blocks(event.content) if event.content is not None else []
+        blocks = as_blocks(event.content) if event.content is not None else []
         self._words, self._refused = len(blocks), False
         if blocks:
             self._add("user", blocks)
@@ -164,7 +165,7 @@ class History:
         """
         last = self._last()
         parts = self._closed if last is None else [*self._closed, last.encode()]
-        return b",".join(parts if system_role else map(_as_of_user, parts))
+        return b",".join(parts if system_role or not self._of_system else map(as_of_user, parts))
 
     def tokens(self, image_tokens: int) -> tuple[int, bool]:
         """The most tokens that the prompt may have, and whether a reply counted its beginning, tools and system too."""
@@ -173,15 +174,15 @@ class History:
 
     @property
     def size(self) -> int:
-        """About how many bytes the messages have (those before the last one)."""
-        return sum(map(len, self._closed)) + sum(map(len, self._blocks)) + len(self._whole or "")
+        """About how many bytes the messages have."""
+        return self._size + sum(map(len, self._blocks)) + len(self._whole or "")
 
     @property
     def own_marks(self) -> tuple[OwnMark, ...]:
         """The cache marks that the caller set in messages, the first one first."""
         found = [mark for index in sorted(self._own) for mark in self._own[index]]
         last = self._last() if self._role is not None else None
-        return (*found, *_own_marks(last or ""))
+        return (*found, *marks_in(last or ""))
 
     @property
     def free_ends(self) -> tuple[bool, bool]:
@@ -195,7 +196,7 @@ class History:
         if index == len(self._closed) and self._whole is None:
             return spot(self._blocks) is not None
         whole = self._closed[index].decode() if index < len(self._closed) else self._last() or ""
-        return spot(_as_blocks(raw_members(whole)["content"])) is not None
+        return spot(as_blocks(raw_members(whole)["content"])) is not None
 
     def request_json(self, marks: Marks, *, system_role: bool = True) -> bytes:
         """`messages_json` with cache marks on the last user message and on the one before it."""
@@ -215,14 +216,14 @@ class History:
             else:  # at a place that is known: nothing has to be read for it
                 whole = parts[index]
                 parts[index] = b"%b,%b}%b" % (whole[: -tail - 1], mark_text(lifetime).encode(), whole[-tail:])
-        return b",".join(parts if system_role else map(_as_of_user, parts))
+        return b",".join(parts if system_role or not self._of_system else map(as_of_user, parts))
 
     def _marked_last(self, lifetime: Lifetime | None) -> str:
         if lifetime is None or self._whole is not None or (at := spot(self._blocks)) is None:
             whole = self._last() or ""
             return whole if lifetime is None else marked_message(whole, lifetime)
         blocks = [*self._blocks[:at], marked(self._blocks[at], lifetime), *self._blocks[at + 1 :]]
-        return _message(str(self._role), blocks)
+        return message_text(str(self._role), blocks)
 
     def _user_ends(self) -> list[int]:
         """The places of the last two user messages, the last one first."""
@@ -253,7 +254,7 @@ class History:
             return None
         if self._whole is not None:
             return self._whole
-        return _message(self._role, self._blocks)
+        return message_text(self._role, self._blocks)
 
     def _close(self) -> None:
         last = self._last()
@@ -261,9 +262,10 @@ class History:
             index = len(self._closed)
             if self._role == "user" and self._whole is None and (at := spot(self._blocks)) is not None:
                 self._tails[index] = len("]}") + sum(len(raw.encode()) + 1 for raw in self._blocks[at + 1 :])
-            if own := _own_marks(last):
+            if own := marks_in(last):
                 self._own[index] = own
             self._closed.append(last.encode())
+            self._size += len(last)
         self._role, self._whole, self._blocks = None, None, []
 
     def _reopen_last(self) -> None:
@@ -283,12 +285,13 @@ class History:
             return
         self._close()
         self._role, self._blocks = role, blocks
+        self._of_system |= role == "system"
 
     def _open_whole(self) -> None:
         """An imported message stands as it was written until something has to be joined to it."""
         if self._whole is not None:
             content = raw_members(self._whole).get("content", '""')
-            self._whole, self._blocks = None, _as_blocks(content)
+            self._whole, self._blocks = None, as_blocks(content)
 
     def _import(self, message: str) -> None:
         parsed = decode(message)
@@ -300,6 +303,7 @@ class History:
                 self._ids.add(block["id"])
         self._close()
         self._role, self._whole = role, message
+        self._of_system |= role == "system"
         self._uncounted.append(message)
 
     def _reply(self, event: ReplyReceived) -> None:
@@ -352,7 +356,7 @@ class History:
         follow it, and the call will not be continued. It sits in the last assistant message."""
         if self._role == "assistant":
             self._open_whole()
-            kept = _without_unanswered(self._blocks)
+            kept = without_unanswered(self._blocks)
             if len(kept) < len(self._blocks):
                 self._blocks = kept
             if not kept:
@@ -364,33 +368,7 @@ class History:
         if '"server_tool_use"' not in raw and '"mcp_tool_use"' not in raw:
             return
         members = raw_members(raw)
-        blocks = _as_blocks(members["content"])
-        kept = _without_unanswered(blocks)
+        blocks = as_blocks(members["content"])
+        kept = without_unanswered(blocks)
         if 0 < len(kept) < len(blocks):
             self._closed[-1] = f'{{"role":{members["role"]},"content":[{",".join(kept)}]}}'.encode()
-
-
-def _as_of_user(message: bytes) -> bytes:
-    return _OF_USER + message[len(_OF_SYSTEM) :] if message.startswith(_OF_SYSTEM) else message
-
-
-def _message(role: str, blocks: list[str]) -> str:
-    return f'{{"role":"{role}","content":[{",".join(blocks)}]}}'
-
-
-def _own_marks(message: str) -> tuple[OwnMark, ...]:
-    return tuple(own_marks(decode(message))) if '"cache_control"' in message else ()
-
-
-def _as_blocks(content: str) -> list[str]:
-    return raw_elements(content) if content.startswith("[") else [f'{{"type":"text","text":{content}}}']
-
-
-def _without_unanswered(blocks: list[str]) -> list[str]:
-    parsed: list[dict[str, Any]] = [decode(raw) for raw in blocks]
-    answered = {server_result_for(block) for block in parsed}
-    return [
-        raw
-        for raw, block in zip(blocks, parsed, strict=True)
-        if not is_server_call(block) or block.get("id") in answered
-    ]
