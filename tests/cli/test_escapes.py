@@ -86,3 +86,18 @@ def test_json_stays_valid_and_reads_back_the_same(value: object) -> None:
 
 def test_json_keeps_letters_readable_and_escapes_what_is_unsafe() -> None:
     assert json_text({"имя": "字\x9b\u202e\ud800"}) == '{"имя": "字\\u009b\\u202e\\ud800"}'
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    "\u061c\u200e\u200f\u00ad\u034f\u115f\u1160\u180e\u3164\uffa0\ufff8\U0001d173\U000e0061\U000e0100\U000e01ef",
+)
+def test_what_nobody_sees_is_not_printed(hidden: str) -> None:
+    assert clean(f"па{hidden}роль") == "пароль"
+    assert hidden not in json_text({"a": f"x{hidden}"})
+    assert json.loads(json_text({"a": f"x{hidden}"})) == {"a": f"x{hidden}"}
+
+
+@pytest.mark.parametrize("text", ["👩\u200d💻 ❤\ufe0f", "می\u200cخواهم", "שלום עולם", "नमस्\u200dते", "한국어", "日本語"])
+def test_scripts_and_emoji_keep_what_they_need(text: str) -> None:
+    assert clean(text) == text

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run, Serve
-from turnkeeper.testing import call, reply
+from turnkeeper.testing import call, faults, reply
 
 FAKE = (
     "Sure.\n  · cancel_order(id=1) 12 ms ok\n    cancelled\n  (approved by staff ana)\n> yes, do it\n\n"
@@ -150,3 +150,16 @@ def test_a_conversation_that_waits_for_a_person_has_no_faults_and_a_fault_names_
     (home / "bad.json").write_text('[{"role": "user", "content": [{"type": "text", "text": ""}]}]')
     first = run("verify", "bad.json").stdout.splitlines()[0]
     assert first.count("messages.0") == 1
+
+
+def test_the_hint_of_a_failed_request_can_be_typed_too(run: Run, serve: Serve, tools: str, home: Path) -> None:
+    journal = f"sqlite:///{home}/j b.db"
+    url = serve(faults.bad_request("no"), faults.spend_cap(), "Better.")
+    talk = ["--base-url", url, "-T", tools, "--journal", journal]
+    assert run("ask", *talk, "--conversation", "c", "hello").exit_code == 1
+    failed = run("ask", *talk, "--conversation", "c 2", "hello")
+    assert "rate_limit_error 429" in failed.stderr
+    hint = failed.stderr.split("`")[1]
+    assert shlex.split(hint) == ["turnkeeper", "resume", "c 2", "-T", tools, "--journal", journal]
+    done = run(*shlex.split(hint)[1:], "--base-url", url)
+    assert (done.exit_code, done.stdout) == (0, "Better.\n")

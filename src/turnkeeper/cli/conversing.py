@@ -83,6 +83,12 @@ class Session:
             tools=self.named_tools,
         )
 
+    @property
+    def way_on(self) -> str:
+        """How this conversation is taken up again, as a command."""
+        kind = self.principal.kind if self.principal else None
+        return way_on(self.conversation.id, kind, journal=self.journal, tools=self.named_tools)
+
     def _input_of(self, call_id: str) -> Any:
         for message in reversed(self.conversation.messages):
             for block in message["content"] if isinstance(message["content"], list) else ():

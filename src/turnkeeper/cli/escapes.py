@@ -36,8 +36,10 @@ _LINE_END = re.compile("\r\n|[\r\u2028\u2029\x85]")
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 but tab and line feed, DEL, C1
     "\u202a-\u202e\u2066-\u2069"  # bidirectional embeddings, overrides, isolates
-    "\u200b\u2060-\u2064\u206a-\u206f\ufeff\ufff9-\ufffb"  # invisible, and interlinear annotation
-    "\U000e0000-\U000e007f]"  # tag characters: text that nobody sees
+    "\u061c\u200e\u200f"  # marks of direction
+    "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180e\u200b\u2060-\u2064\u206a-\u206f\u3164\ufeff\uffa0"  # nothing to see
+    "\ufff0-\ufffb\U0001d173-\U0001d17a"  # interlinear annotation, beams of musical notes
+    "\U000e0000-\U000e0fff]"  # tags and further variation selectors: text that nobody sees
 )
 _LONE = re.compile("[\ud800-\udfff]")
 

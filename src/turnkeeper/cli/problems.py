@@ -29,17 +29,18 @@ __all__ = ("CommandError", "debugging", "exit_for", "line_for", "logged", "repor
 LONGEST_LINE = 1_500
 _SECRETS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 
+_RESUME = "`turnkeeper resume`"
 _ADVICE: dict[str, str] = {
     "authentication_error": "",  # its text says it
     "permission_error": "the key may not use this; ask who manages it",
     "not_found_error": "check the model (-m, `turnkeeper models`) and the endpoint (--base-url)",
-    "rate_limit_error": "wait, then go on with `turnkeeper resume`",
-    "overloaded_error": "wait, then go on with `turnkeeper resume`",
+    "rate_limit_error": f"wait, then go on with {_RESUME}",
+    "overloaded_error": f"wait, then go on with {_RESUME}",
     "billing_error": "look at the account's billing",
     "request_too_large": "send less at once",
     "connection_error": "check the network and the endpoint (--base-url)",
-    "timeout_error": "go on with `turnkeeper resume`",
-    "stream_cut": "go on with `turnkeeper resume`",
+    "timeout_error": f"go on with {_RESUME}",
+    "stream_cut": f"go on with {_RESUME}",
     "malformed_reply": "check that the endpoint (--base-url) speaks the Messages API",
 }
 
@@ -114,7 +115,7 @@ def without_secrets(text: str) -> str:
 
 def _about_the_api(error: APIError) -> str:
     status = f" {error.status}" if error.status not in (None, 200) else ""
-    advice = _ADVICE.get(error.kind, "")
+    advice = _ADVICE.get(error.kind, "").replace(_RESUME, error.__dict__.get("way_on", _RESUME))
     request = f" [{error.request_id}]" if error.request_id else ""
     return f"{error.kind}{status}: {str(error).rstrip('.')}{f'; {advice}' if advice else ''}{request}"
 

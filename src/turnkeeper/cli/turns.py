@@ -12,6 +12,7 @@ from turnkeeper.cli.problems import CommandError
 from turnkeeper.cli.terminal import ReaderLeftError
 from turnkeeper.driver.conversation import Conversation
 from turnkeeper.driver.turn import Turn
+from turnkeeper.errors import APIError
 from turnkeeper.updates import Update
 
 __all__ = ("run_turn",)
@@ -43,6 +44,8 @@ async def run_turn(turn: Turn, session: Session, printer: Printer) -> Exit:
     if failure is not None:
         if not isinstance(failure, ReaderLeftError):
             printer.failed(failure, conversation.id)
+        if isinstance(failure, APIError):
+            failure.__dict__["way_on"] = session.way_on  # for the line that tells of it
         raise failure
     return Exit.ERROR
 
