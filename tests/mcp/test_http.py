@@ -144,21 +144,27 @@ async def test_tokens_for_others_by_others_or_out_of_time_are_refused(
     assert seen == []
 
 
+async def session_of(door: str, token: str) -> dict[str, str]:
+    """The headers of a session that was begun with a token."""
+    about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    start = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
+    first = await post(door, token, json.dumps(start))
+    return {"Mcp-Session-Id": first.headers["mcp-session-id"], "MCP-Protocol-Version": "2025-11-25"}
+
+
+async def test_each_request_s_own_token_counts(door: str, issuer: Issuer) -> None:
+    """Attack 13: rights that were lost since the session began."""
+    ask = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "mine", "arguments": {}}}
+    own = await session_of(door, issuer.token("ana", scope="orders desk:staff"))
+    for scope, kind in (("orders desk:staff", "staff"), ("orders", "customer"), ("orders desk:staff", "staff")):
+        answer = await post(door, issuer.token("ana", scope=scope), json.dumps(ask), **own)
+        assert f"{kind} ana signed_in" in answer.text
+    assert (await post(door, issuer.token("ana", scope="other"), json.dumps(ask), **own)).status_code == 403
+
+
 async def test_a_session_is_its_first_principal_s(door: str, issuer: Issuer) -> None:
     """Attack 6: another customer's session id, with a good token of one's own."""
-    start = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-11-25",
-            "capabilities": {},
-            "clientInfo": {"name": "t", "version": "1"},
-        },
-    }
-    first = await post(door, issuer.token("one"), json.dumps(start))
-    session = first.headers["mcp-session-id"]
-    own = {"Mcp-Session-Id": session, "MCP-Protocol-Version": "2025-11-25"}
+    own = await session_of(door, issuer.token("one"))
     assert (await post(door, issuer.token("one"), **own)).status_code == 200
     assert (await post(door, issuer.token("two"), **own)).status_code in (403, 404)
 
