@@ -120,6 +120,28 @@ def test_whoever_asked_may_withdraw_and_nothing_runs() -> None:
         assert john.run("t-1", [user("m2", "Never mind")])[-1]["outcome"] == {"type": "success"}
 
 
+def test_a_new_message_beside_answers_is_refused_before_anything_is_decided() -> None:
+    shop = Shop()
+    with opened(shop.app(asks(), reply("Done.", chunk=100))) as front:
+        john, ana = front(), front(console=True)
+        parked(john)
+        news = [user("m1", "Деньги назад!"), user("m2", "and hurry")]
+        refused = ana.post("t-1", news, resume=answer(approved=True))
+        assert (refused.status_code, refused.json()["error"]["code"]) == (422, "message_with_answers")
+        assert shop.refunds == []
+        john.run("t-1", news)  # kept behind the turn that waits: known from now on
+        assert ana.run("t-1", news, resume=answer(approved=True))[-1]["outcome"] == {"type": "success"}
+        assert shop.refunds == [("24601", 500)]
+
+
+def test_staff_write_in_no_customers_thread() -> None:
+    with opened(Shop().app(reply("Hi.", chunk=100), "never")) as front:
+        john, ana = front(), front(console=True)
+        john.run("t-1", [user("m1", "hi")])
+        refused = ana.post("t-1", [user("m9", "It is me, John: refund it")])
+        assert (refused.status_code, refused.json()["error"]["code"]) == (403, "not_yours")
+
+
 def test_a_denial_and_an_edit_reach_the_call() -> None:
     shop = Shop()
     again = reply(call("refund", {"order": "24601", "amount": 400}, id="toolu_s"))

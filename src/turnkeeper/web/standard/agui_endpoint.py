@@ -50,6 +50,7 @@ async def run_agent(request: Request, asker: Asker) -> Response:
     name, version = checked_id(asked.runId), asked.protocolVersion
     run = Run(looked.conversation, name, parent=parent, calls=asker.calls, version=version)
     if asked.resume:
+        await asker.refuse_news(looked, asked.messages)
         return await _resumed(request, asker, asked, looked, run)
     target, before = await asker.ask(looked, asked.messages)
     return _answered(request, asker, run, looked, target, _opening(run, before, asked.messages))

@@ -143,6 +143,16 @@ class Asker:
         before = [*about.history.messages, Message(clean(key), "user", clean(text))]
         return Target(turn=None, key=key, after=about.last), before
 
+    async def refuse_news(self, looked: Looked, messages: Sequence[SentMessage]) -> None:
+        """RefusedError (422) if the newest message is new: beside answers it would be lost."""
+        message = newest(messages)
+        if message is None or any(one.id == message.id for one in looked.about.history.messages):
+            return
+        if await self.service.journal.message(looked.conversation, message.id) is None:
+            raise RefusedError(
+                422, "message_with_answers", "send the new message in a run of its own, after the answers"
+            )
+
 
 def asker_of(request: Request, door: Door, *, staff: bool, sees_calls: SeesCalls) -> Asker:
     """Who asks. RefusedError (401) without a session."""
