@@ -35,6 +35,11 @@ def code_in(shown: str) -> str:
     return found[-1]
 
 
+def holds(text: str, code: str) -> bool:
+    """Whether the code is in the text, and not six digits of a longer number or hash."""
+    return re.search(rf"(?<![0-9a-f]){code}(?![0-9a-f])", text) is not None
+
+
 def enter(chat: Screen) -> str:
     """Type the last code that was shown into the form, and wait for the next message's prompt."""
     chat.type(code_in(chat.shown()) + "\r")
@@ -47,7 +52,7 @@ def test_from_stdin_a_stranger_sees_nothing_and_a_code_is_sent(run: Run, home: P
     assert "Smartphone" not in done.stdout + done.stderr
     assert "e-mail to john@gmail.com: " in done.stderr
     assert "the code is entered at a terminal: turnkeeper desk" in done.stderr
-    assert code_in(done.stderr) not in (home / DATABASE).read_bytes().decode("latin-1")
+    assert not holds((home / DATABASE).read_bytes().decode("latin-1"), code_in(done.stderr))
 
 
 def test_where_there_is_no_account_the_customer_is_told_the_same(run: Run) -> None:
@@ -110,6 +115,22 @@ def test_at_a_terminal_the_code_has_a_prompt_of_its_own_and_the_conversation_goe
     assert code_in(chat.shown()) not in history
     chat.type("\x04")
     assert chat.ended() == 0
+
+
+def test_a_code_that_is_typed_as_a_message_is_taken_and_kept_from_the_model(screen: Open, home: Path) -> None:
+    chat = screen("desk", "--conversation", "c-1", columns=200)
+    chat.prompt()
+    chat.say("Please cancel order 13579, my email is john@gmail.com")
+    chat.type("\r")
+    chat.prompt()
+    code = code_in(chat.shown())
+    shown = chat.say(f"it is {code[:3]} {code[3:]}")
+    assert "Thank you, that is confirmed." in shown
+    assert status(home, "13579") == "Cancelled"
+    kept = value(home, "select group_concat(payload) from turnkeeper_events where conversation_id = 'c-1'")
+    assert "✓" in kept
+    assert not holds(kept, code)
+    assert f"{code[:3]} {code[3:]}" not in kept
 
 
 def test_a_new_contact_is_confirmed_on_the_old_one_and_verified_on_the_new_one(screen: Open, home: Path) -> None:

@@ -89,13 +89,16 @@ class Visit(Cards):
         super().__init__(visitor, terminal)
         self._door = door
         self._visitor = visitor
+        self._goes_on = False  # a code was typed as a message, and was right
 
     async def admits(self, session: Session, text: str) -> bool:
         """Whether a message may go to the model. It may not if it is a code, or if nobody is proven any more."""
         name = session.conversation.id
         received = await self._call(self._door.receive, self._visitor, name, text)
-        if received.refusal is not None or received.confirmation is not None:
-            self._say((received.refusal or received.confirmation).text)
+        done = received.confirmation
+        if received.refusal is not None or done is not None:
+            self._say((received.refusal or done).text)
+            self._goes_on = done is not None and done.accepted and done.purpose == "identify"
             return False
         try:
             await session.conversation.admit()
@@ -107,6 +110,10 @@ class Visit(Cards):
 
     async def _step(self, session: Session, run: Run) -> bool:
         conversation = session.conversation
+        if self._goes_on:
+            self._goes_on = False
+            await run(conversation.send(GO_ON))
+            return True
         if await super()._step(session, run):
             return True
         if await self._call(self._door.waiting, self._visitor, conversation.id) is not None:
