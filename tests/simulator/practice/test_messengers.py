@@ -44,3 +44,11 @@ def test_with_none_it_calls_nothing() -> None:
     conversation = Conversation([SEND], Phone(), tool_choice={"type": "none"})
     conversation.send("Hello!")
     assert conversation.calls == []
+
+
+def test_with_look_ups_only_it_promises_no_changes() -> None:
+    conversation = Conversation([definition("get_my_orders", "The orders."), SEND], Phone())
+    conversation.send("Hello!")
+    [[(_, given)]] = conversation.calls
+    assert "Offered here: get_my_orders." in given["text"]
+    assert "cancel" not in given["text"]

@@ -24,6 +24,7 @@ from turnkeeper.simulator.practice.words import sendable
 __all__ = ("PracticeModel",)
 
 SELF_DESCRIPTIONS = ("note", "who")
+CHANGES = ("cancel_order", "change_contact")
 TAGS = ("reply", "answer")
 """Tags that a system prompt may ask for around what the user reads."""
 
@@ -141,8 +142,9 @@ class _Answer:
 
     def _abilities(self) -> str:
         offers = self.transcript.offers
-        own = [name for name in offers if self._is_own(name)]
-        desk = any(self.book.role(name) for name in offers)
+        # the desk's sentence promises changes: where only look-ups are offered, they are named instead
+        desk = any(self.book.role(name) in CHANGES for name in offers)
+        own = [name for name in offers if not self.book.is_messenger(name) and not (desk and self.book.role(name))]
         parts = [self.language.say("abilities_desk")] if desk else []
         parts += [self.language.say("abilities_own", tools=", ".join(own[:20]))] if own else []
         return " ".join(parts) or self.language.say("abilities_none")
