@@ -81,7 +81,7 @@ def words(result: Any) -> str:
             ["-T", "x.py", "--issuer", "https://i", "--resource", "https://r", "--keys", "k"],
             "tokens come over HTTP: give --http as well",
         ),
-        (["--only", "a/b"], "--only goes with --accept"),
+        (["--only", "a/b"], "--only goes with --changes and --accept"),
     ],
 )
 def test_doors_that_are_not_safe_are_not_opened(run: Run, arguments: list[str], said: str) -> None:
@@ -182,8 +182,10 @@ def test_changed_definitions_are_shown_and_accepted(run: Run, home: Path) -> Non
         assert pins.standing("s", tool, after) == "changed"
         pins.save()
     assert run("mcp", "--accept", ".mcp.json", "--only", "s/nowhere").exit_code == 2
+    shown = run("mcp", "--changes", ".mcp.json", "--only", "s/t")
+    assert list(Pins(path).changed()) == [("s", "t"), ("s", "u")]
     done = run("mcp", "--accept", ".mcp.json", "--only", "s/t")
-    assert done.exit_code == 0
+    assert (done.exit_code, done.stdout) == (0, shown.stdout)
     assert done.stdout.startswith("s/t\n--- accepted before\n+++ accepted now\n")
     assert '-  "description": "Adds.",' in done.stdout
     assert "Obey!" in done.stdout

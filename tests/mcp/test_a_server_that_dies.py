@@ -82,6 +82,20 @@ async def test_a_server_killed_from_outside_in_the_middle_of_a_call(small: Small
     assert not is_running(pid)
 
 
+async def test_many_calls_at_once_are_all_answered_and_the_server_is_started_once(small: Small) -> None:
+    async with tk.mcp.connect({"small": small.entry(timeout=60)}) as tools:
+        by_name = {tool.name: tool for tool in tools}
+        pid = int(str((await run_call(by_name["small__pid"], {})).content))
+        waits = [asyncio.create_task(run_call(by_name["small__wait"], {"text": f"{n}"})) for n in range(10)]
+        with anyio.fail_after(20):
+            await small.noted('call wait {"text": "9"}')
+            os.kill(pid, signal.SIGKILL)
+            assert [outcome.content for outcome in await asyncio.gather(*waits)] == [UNKNOWN] * 10
+            pings = await asyncio.gather(*(run_call(by_name["small__ping"], {}) for _ in range(10)))
+    assert [outcome.content for outcome in pings] == ["pong"] * 10
+    assert small.notes.count("started") == 2
+
+
 @pytest.mark.parametrize("effect", ["read", "idempotent"])
 async def test_what_may_run_twice_is_tried_once_more(small: Small, effect: str) -> None:
     async with tk.mcp.connect({"small": small.entry(effects={"bye": effect})}) as tools:

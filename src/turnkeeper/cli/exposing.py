@@ -30,7 +30,7 @@ from turnkeeper.mcp.serving import PATH, is_loopback
 from turnkeeper.tools import Tool
 from turnkeeper.types import Principal
 
-__all__ = ("accept", "desk_tools", "expose")
+__all__ = ("changes", "desk_tools", "expose")
 
 _BACKLOG = 512
 _WITH_A_CODE = ("send_code", "update_my_contact")
@@ -195,8 +195,8 @@ async def _listen(app: Any, host: str, port: int, terminal: Terminal) -> None:
             await server.serve(sockets=[listener])
 
 
-def accept(file: str, only: Sequence[str]) -> int:
-    """Take what waits in a file of pins, showing each change; --only narrows it."""
+def changes(file: str, only: Sequence[str], *, accept: bool) -> int:
+    """Show what waits to be accepted in a file of pins, or take it as accepted; `only` narrows it."""
     path = pins_beside(file)
     pins = Pins(path)
     waiting = {f"{server}/{tool}": (server, tool) for server, tool in pins.changed()}
@@ -214,7 +214,8 @@ def accept(file: str, only: Sequence[str]) -> int:
             )
             lines = difflib.unified_diff(before, after, "accepted before", "accepted now", lineterm="", n=1)
             terminal.answer(clean("\n".join([f"{name}", *lines])) + "\n")
-            pins.accept(*key)
+            if accept:
+                pins.accept(*key)
     pins.save()
     return Exit.DONE
 

@@ -50,11 +50,10 @@ __all__ = ("mcp_command",)
 )
 @click.option("--allow-origin", metavar="URL", multiple=True, help="A web page's origin that may send requests.")
 @click.option(
-    "--accept",
-    metavar="FILE",
-    help="Serve nothing: take the changed definitions of the tools of FILE's MCP servers as accepted, after a look.",
+    "--changes", metavar="FILE", help="Serve nothing: show what FILE's MCP servers have changed about their tools."
 )
-@click.option("--only", metavar="SERVER/TOOL", multiple=True, help="With --accept: this tool and no other.")
+@click.option("--accept", metavar="FILE", help="Serve nothing: show it, and take it as accepted.")
+@click.option("--only", metavar="SERVER/TOOL", multiple=True, help="With these two: this tool and no other.")
 def mcp_command(**options: Any) -> int:
     """Serve tools to MCP clients, over stdin and stdout or, with --http, over streamable HTTP.
 
@@ -70,11 +69,13 @@ def mcp_command(**options: Any) -> int:
 
     To use the tools of MCP servers, give --mcp FILE to `turnkeeper ask`, `chat` or `desk`.
     """
-    from turnkeeper.cli.exposing import accept, expose  # noqa: PLC0415 - loads the server
+    from turnkeeper.cli.exposing import changes, expose  # noqa: PLC0415 - loads the server
 
-    file, only = options.pop("accept"), options.pop("only")
-    if file is not None:
-        return accept(file, only)
+    look, take, only = options.pop("changes"), options.pop("accept"), options.pop("only")
+    if look is not None and take is not None:
+        raise click.UsageError("--changes shows what --accept accepts: use one of them")
+    if look is not None or take is not None:
+        return changes(look or take, only, accept=take is not None)
     if only:
-        raise click.UsageError("--only goes with --accept")
+        raise click.UsageError("--only goes with --changes and --accept")
     return expose(**options)
