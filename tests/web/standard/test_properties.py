@@ -156,7 +156,7 @@ def _told(draw: st.DrawFn, said: Any) -> Any:
     return [faults.cut(said, after=draw(st.integers(1, 8))), said] if draw(st.booleans()) else [said]
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(replies=turns(), calls=st.booleans(), lost=st.none() | st.integers(1, 12), decisions=st.lists(st.booleans()))
 def test_any_conversation_gives_streams_that_leave_the_client_with_the_servers_messages(
     replies: list[Any], calls: bool, lost: int | None, decisions: list[bool]
