@@ -151,7 +151,7 @@ async def test_messages_of_a_phone_are_answered_in_their_order_and_in_one_conver
         await stage.bot.quiet()
         assert stage.sent == ["Answer 1.", "Answer 2.", "Answer 3."]
         [one] = await stage.bot.keeper.list()
-        assert (one.id, one.turns) == ("sms-4915112345678", 3)
+        assert (one.id, one.turns) == (sms.conversation_of(PHONE), 3)
         assert one.principal == tk.Principal("phone", PHONE, "claimed")
 
 
@@ -323,7 +323,9 @@ async def test_no_log_holds_what_people_write(open_stage: Open, caplog: pytest.L
             await stage.text("hunter2 again")
     assert "hunter2" not in caplog.text
     assert "4711" not in caplog.text
-    assert PHONE not in caplog.text
+    assert PHONE[1:] not in caplog.text
+    assert sms.conversation_of(PHONE) != sms.conversation_of(OTHER)
+    assert PHONE[1:] not in sms.conversation_of(PHONE)  # as it stands in the driver's own lines
 
 
 async def test_a_number_can_be_forgotten_but_for_its_stop(open_stage: Open, url: str) -> None:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from turnkeeper.sms.bot import PROMPT, Bot, Said, open_bot
+from turnkeeper.sms.bot import PROMPT, Bot, Said, conversation_of, open_bot
 from turnkeeper.sms.channel import Channel, Incoming, NotSentError, OutcomeUnknownError
 from turnkeeper.sms.console import Console
 from turnkeeper.sms.keywords import Keyword, keyword_in
@@ -29,6 +29,7 @@ __all__ = (
     "Said",
     "Segmented",
     "Twilio",
+    "conversation_of",
     "is_genuine",
     "keyword_in",
     "open_bot",

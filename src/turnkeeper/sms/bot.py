@@ -6,6 +6,7 @@ known that nothing is to be sent. What was not settled when the program stopped 
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -24,7 +25,7 @@ from turnkeeper.sms.outbox import Outbox, in_thread
 from turnkeeper.sms.store import Received, Store
 from turnkeeper.sms.toolset import SENT, Directory, lookup_tools, sending_tool
 
-__all__ = ("PROMPT", "Bot", "Said", "open_bot")
+__all__ = ("PROMPT", "Bot", "Said", "conversation_of", "open_bot")
 
 _log = logging.getLogger("turnkeeper.sms")
 
@@ -248,8 +249,8 @@ class _Turnstile:
 
 
 def conversation_of(number: str) -> str:
-    """The id of a number's conversation."""
-    return f"sms-{number.removeprefix('+')}"
+    """The id of a number's conversation; it doesn't show the number, since ids stand in logs."""
+    return f"sms-{hashlib.blake2b(number.encode(), digest_size=8).hexdigest()}"
 
 
 @asynccontextmanager
