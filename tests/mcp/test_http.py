@@ -313,6 +313,30 @@ async def test_our_client_over_http_with_headers_that_stay_secret(
         assert "Bearer" not in str(raised.value)
 
 
+async def test_a_redirect_to_somewhere_else_is_not_followed(issuer: Issuer) -> None:
+    """Attack 40: an endpoint that sends requests, and the token in them, to an address of its choice."""
+    from starlette.applications import Starlette
+    from starlette.responses import RedirectResponse
+    from starlette.routing import Route
+
+    heard: list[Any] = []
+
+    async def inside(scope: Any, receive: Any, send: Any) -> None:
+        heard.append(scope["headers"])
+
+    async with listening(inside) as target:
+
+        async def away(request: Any) -> RedirectResponse:
+            return RedirectResponse(f"{target}/latest/meta-data", status_code=307)
+
+        async with listening(Starlette(routes=[Route("/mcp", away, methods=["POST", "GET"])])) as url:
+            entry = {"url": f"{url}/mcp", "headers": {"Authorization": f"Bearer {issuer.token()}"}}
+            with pytest.raises(tk.mcp.MCPServerError, match="not followed"):
+                async with tk.mcp.connect({"s": entry}):
+                    pass
+    assert heard == []
+
+
 async def test_a_server_that_forgot_the_session_gets_the_call_on_a_new_one() -> None:
     """It was started anew on the same port: it answers 404, having done nothing, and the call is made again."""
     ran: list[str] = []
