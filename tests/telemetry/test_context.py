@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry import trace
 from opentelemetry.trace import get_current_span
 
 import turnkeeper as tk
@@ -47,6 +48,23 @@ async def test_a_request_carries_the_trace_of_its_own_span(kept: Kept) -> None:
     assert (f"{turn.parent.trace_id:032x}", f"{turn.parent.span_id:016x}") == (TRACE, "b7ad6b7169203331")
     assert asked.parent is not None
     assert asked.parent.span_id == id_of(turn)
+
+
+async def test_a_turn_of_the_synchronous_door_belongs_to_the_callers_span(kept: Kept) -> None:
+    tracer = trace.get_tracer("shop", tracer_provider=kept.tracers)
+    with tracer.start_as_current_span("GET /orders"):
+        kept.agent(kept.api(script("Hi."))).run_sync("Hello")
+    assert kept.tree() == [("GET /orders", [("invoke_agent desk", [f"chat {MODEL}"])])]
+
+
+async def test_a_message_worked_off_later_belongs_to_whoever_works_it_off(kept: Kept) -> None:
+    tracer = trace.get_tracer("shop", tracer_provider=kept.tracers)
+    async with kept.agent(kept.api(script("Hi."))).open() as keeper:
+        with tracer.start_as_current_span("POST /messages"):
+            await keeper.post("c-1", "Hello", key="m1")
+        with tracer.start_as_current_span("worker"):
+            await keeper.work_off("c-1")
+    assert kept.tree() == ["POST /messages", ("worker", [("invoke_agent desk", [f"chat {MODEL}"])])]
 
 
 @pytest.mark.parametrize("found", [{}, {"traceparent": "00-zz"}, {"traceparent": "00-" + "0" * 32 + "-" + "0" * 16}])

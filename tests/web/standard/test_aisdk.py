@@ -179,6 +179,11 @@ def test_a_stream_that_was_lost_comes_back_whole_and_there_is_none_when_nothing_
         assert parts[0] == {"type": "start", "messageId": "a-m1"}
         assert "".join(part["delta"] for part in parts if part != "[DONE]" and "delta" in part) == text
         assert john.http.get("/api/chat/c-1/stream").status_code == 204
+        again = john.http.get("/api/chat/c-1/stream?again=1")
+        told = [part for part in frames(again) if part != "[DONE]"]
+        assert "".join(part["delta"] for part in told if "delta" in part) == text
+        assert (told[0], told[-1]["finishReason"]) == ({"type": "start", "messageId": "a-m1"}, "stop")
+        assert john.http.get("/api/chat/c-2/stream?again=1").status_code == 204
         assert john.http.get("/api/chat/c-1/messages").json()["messages"] == [
             said("m1", "hi"),
             {

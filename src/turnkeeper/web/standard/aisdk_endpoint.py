@@ -45,14 +45,17 @@ async def chat(request: Request, asker: Asker) -> Response:
 
 
 async def chat_stream(request: Request, asker: Asker) -> Response:
-    """The answer that is under way, from its beginning; 204 where none is."""
+    """The answer that is under way, from its beginning; 204 where none is.
+
+    With `?again=1` the last answer is told also when it is over, for a client that missed its end.
+    """
     looked = await asker.look(str(request.path_params["conversation"]))
     about = looked.about
-    if about.live:
+    queued = await asker.service.journal.queued(looked.conversation, limit=1)
+    if about.live or (request.query_params.get("again") == "1" and about.history.turn and not queued):
         turn = about.history.turn
         target = Target(turn=turn, key=None, after=turn)
         return _streamed(request, asker, looked, target, answer_id(about.history.asked))
-    queued = await asker.service.journal.queued(looked.conversation, limit=1)
     if not queued or about.fold.waiting:
         return Response(status_code=204)
     target = Target(turn=None, key=queued[0].key, after=about.last)
