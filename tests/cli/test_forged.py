@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run, Serve
+from tests.cli.conftest import Run, Serve, Start
 from turnkeeper.testing import call, faults, reply
 
 FAKE = (
@@ -163,3 +163,48 @@ def test_the_hint_of_a_failed_request_can_be_typed_too(run: Run, serve: Serve, t
     assert shlex.split(hint) == ["turnkeeper", "resume", "c 2", "-T", tools, "--journal", journal]
     done = run(*shlex.split(hint)[1:], "--base-url", url)
     assert (done.exit_code, done.stdout) == (0, "Better.\n")
+
+
+UNKNOWN = '''"""Dies in the middle."""
+
+import os
+
+import turnkeeper as tk
+
+
+@tk.tool(effect="once")
+def charge(amount: int) -> str:
+    """Charge.
+
+    Args:
+        amount: How much.
+    """
+    os._exit(9)
+'''
+
+
+def test_a_call_of_unknown_outcome_is_listed_with_what_it_ran_with(
+    run: Run, serve: Serve, start: Start, home: Path
+) -> None:
+    (home / "dies.py").write_text(UNKNOWN)
+    talk = [
+        "--base-url",
+        serve(reply(call("charge", {"amount": 12_345}, id="t1")), "Done."),
+        "-T",
+        str(home / "dies.py"),
+    ]
+    assert start("ask", *talk, "--conversation", "c", "charge").ended()[0] != 0
+    assert run("resume", "c", *talk).exit_code == 3
+    assert 'charge {"amount": 12345}' in " ".join(run("approvals").stdout.split())
+    (one,) = json.loads(run("approvals", "--output-format", "json").stdout)
+    assert (one["kind"], one["call"], one["input"], one["requester"]) == (
+        "unknown_outcome",
+        "t1",
+        {"amount": 12_345},
+        None,
+    )
+    said = run("approvals", "happened", "c", "t1", "--result", "charged", "--by", "ana")
+    assert said.stdout == (
+        "written down; the conversation goes on with `turnkeeper resume c`, with the same tools (-T) as before\n"
+    )
+    assert run("resume", "c", *talk).stdout == "Done.\n"

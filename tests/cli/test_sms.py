@@ -47,6 +47,13 @@ def test_what_the_model_only_writes_is_printed_nowhere(run: Run, serve: Serve) -
     assert "4711" not in done.stderr
 
 
+def test_a_text_moves_nothing_on_the_screen(run: Run, serve: Serve) -> None:
+    url = serve(reply(call("send_text_to_user", {"text": "\x1b]0;owned\x07\x1b[31mпривет\u202e"})), "", practice=False)
+    done = run("sms", "--base-url", url, input="Hello\n")
+    assert done.stdout.endswith("привет\n")
+    assert not set(done.stdout) & set("\x1b\x07\u202e")
+
+
 def test_at_a_terminal_it_says_who_is_the_phone(screen: Open) -> None:
     phone = screen("sms")
     assert "you are +15550100" in phone.prompt()

@@ -64,7 +64,9 @@ class _Chat:
     def _greet(self, title: str, hints: Sequence[str]) -> None:
         terminal, conversation = self._terminal, self._session.conversation
         model = "the practice model" if self._session.practice else clean_line(self._session.agent.model)
-        terminal.note(f"{title}: {model}, conversation {conversation.id}. /help lists the commands, Ctrl-D leaves.")
+        terminal.note(
+            f"{title}: {model}, conversation {clean_line(conversation.id)}. /help lists the commands, Ctrl-D leaves."
+        )
         for hint in hints:
             terminal.note(hint)
         if self._prompter.trouble:

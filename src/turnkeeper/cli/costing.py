@@ -79,7 +79,7 @@ async def _entries(journal: Journal, conversation_id: str | None, terminal: Term
             try:
                 events = await journal.read(one.id)
             except JournalError as error:
-                terminal.note(f"turnkeeper: {clean_line(one.id)} is left out: {error}")
+                terminal.note(f"turnkeeper: {clean_line(one.id)} is left out: {clean_line(str(error))}")
                 continue
             for entry in spending(one.id, events):
                 yield entry

@@ -84,7 +84,7 @@ class Slash:
     async def _new(self, argument: str) -> None:
         del argument
         await self._session.switch(None)
-        self._terminal.note(f"Conversation {self._session.conversation.id}.")
+        self._terminal.note(f"Conversation {clean_line(self._session.conversation.id)}.")
 
     async def _resume(self, argument: str) -> None:
         if argument:

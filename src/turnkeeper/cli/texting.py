@@ -14,6 +14,7 @@ import click
 from turnkeeper import sms
 from turnkeeper.cli.asking import is_interactive
 from turnkeeper.cli.conversing import build_agent
+from turnkeeper.cli.escapes import clean
 from turnkeeper.cli.exits import Exit
 from turnkeeper.cli.interrupts import in_loop
 from turnkeeper.cli.options import Talk
@@ -42,7 +43,7 @@ def at_the_console(talk: Talk, *, number: str) -> int:
     checked_number(number)
     terminal = Terminal(color=not talk.no_color)
     interactive = is_interactive()
-    console = sms.Console(lambda _, text: terminal.answer(f"{text}\n"))
+    console = sms.Console(lambda _, text: terminal.answer(f"{clean(text)}\n"))
 
     async def work() -> int:
         settings = _settings(talk, terminal)
