@@ -47,9 +47,9 @@ def agent(node: Node, front: Front, name: str = "john", *, console: bool = False
     node.do("made", name=name, url=url, thread="t-1", headers=front.headers, messages=list(messages))
 
 
-def chat(node: Node, front: Front, name: str = "john", messages: Any = ()) -> None:
+def chat(node: Node, front: Front, name: str = "john", messages: Any = (), **options: Any) -> None:
     api = f"{front.base}/api/chat"
-    node.do("made", name=name, api=api, id="c-1", headers=front.headers, messages=list(messages))
+    node.do("made", name=name, api=api, id="c-1", headers=front.headers, messages=list(messages), **options)
 
 
 def while_streaming(door: Starlette, action: Callable[[], None], work: Callable[[], Any]) -> Any:
@@ -288,6 +288,23 @@ def test_aisdk_a_client_that_left_resumes_with_the_text_whole_and_once(aisdk: No
     assert parts(found) == [["hi"], [TEXT]]
     assert parts(anew) == [["hi"], [TEXT]]
     assert len(api.requests) == 1
+
+
+def test_aisdk_a_client_that_missed_the_end_has_it_told_again(aisdk: Node) -> None:
+    tap = Tap()
+    api = MessagesAPI(script(faults.slow(reply(TEXT, chunk=4), between=1.0)), sleep=tap.sleep)
+    with opened(Shop().app(api)) as front:
+        john = front()
+        chat(aisdk, john, again=True)
+        tap.steps += 6
+        left = aisdk.do("leave", name="john", message={"text": "hi"}, text=TEXT[:4])
+        assert TEXT not in str(left["messages"])
+        tap.steps += 1_000
+        with john.http.stream("GET", "/api/chat/c-1/stream?again=1") as response:
+            response.read()  # the turn is over
+        found = aisdk.do("resume", name="john")
+        once_more = aisdk.do("resume", name="john")
+    assert parts(found) == parts(once_more) == [["hi"], [TEXT]]
 
 
 def test_aisdk_text_that_was_void_is_gone(aisdk: Node) -> None:

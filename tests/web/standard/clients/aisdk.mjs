@@ -28,7 +28,7 @@ class Chat extends AbstractChat {
 
 const chats = new Map();
 
-function made({ name, id, api, headers, messages }) {
+function made({ name, id, api, headers, messages, again }) {
   const about = { errors: [], finished: [], responses: [] };
   const fetched = async (url, init) => {
     const response = await fetch(url, init);
@@ -38,7 +38,12 @@ function made({ name, id, api, headers, messages }) {
   about.chat = new Chat({
     id,
     messages,
-    transport: new DefaultChatTransport({ api, headers, fetch: fetched }),
+    transport: new DefaultChatTransport({
+      api,
+      headers,
+      fetch: fetched,
+      ...(again && { prepareReconnectToStreamRequest: ({ id }) => ({ api: `${api}/${id}/stream?again=1` }) }),
+    }),
     onError: (error) => about.errors.push(String(error.message)),
     onFinish: ({ finishReason, isAbort, isError }) => about.finished.push({ finishReason, isAbort, isError }),
   });
