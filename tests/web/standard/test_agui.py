@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 
 import turnkeeper as tk
 from tests.web.standard.fronts import MODEL, Shop, Tap, frames, kinds, opened, user
+from turnkeeper.desk import ReplyFilter
 from turnkeeper.testing import MessagesAPI, call, faults, reply, script, thinking
 
 VALID: TypeAdapter[Any] = TypeAdapter(Event)
@@ -304,3 +305,19 @@ def test_ids_that_an_endpoint_made_of_half_characters_break_no_stream() -> None:
     assert [event["toolCallId"] for event in events if "toolCallId" in event] == ["toolu_\ufffd"] * 4
     assert events[-1]["outcome"] == {"type": "success"}
     assert [part["toolCallId"] for part in parts if "toolCallId" in part] == ["toolu_\ufffd"] * 2
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("<thinking>тайный план</thinking>\n<reply>Hello there,\nдруг.</reply>\n", "Hello there,\nдруг."),
+        ("<reply>never closed", "never closed"),
+        ("no tags at all", "no tags at all"),
+    ],
+)
+@pytest.mark.parametrize("chunk", [1, 3, 100])
+def test_of_a_reply_with_a_part_for_the_customer_that_part_streams(said: str, shown: str, chunk: int) -> None:
+    with opened(Shop().app(reply(said, chunk=chunk), make_filter=ReplyFilter)) as front:
+        events = front().run("t-1", [user("m1", "hi")])
+    assert "".join(event.get("delta", "") for event in events) == shown
+    assert "MESSAGES_SNAPSHOT" not in kinds(events)
