@@ -189,7 +189,10 @@ def test_answers_must_cover_every_open_question() -> None:
         waits = parked(john)["outcome"]["interrupts"]
         assert [one["id"] for one in waits] == [QUESTION, "toolu_s@t-1"]
         code, message = error(ana.run("t-1", resume=answer(approved=True)))
-        assert (code, message) == ("interrupts_uncovered", "1 open questions have no answer; answer all")
+        assert (code, message) == (
+            "interrupts_uncovered",
+            "1 of the open questions left without an answer; answer all of them",
+        )
         assert shop.refunds == []
         events = ana.run("t-1", resume=[*answer(approved=True), *answer("toolu_s@t-1", status="cancelled")])
         assert events[-1]["outcome"] == {"type": "success"}

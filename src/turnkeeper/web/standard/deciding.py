@@ -96,7 +96,9 @@ async def decide(
             raise UnusableError("unknown_interrupt", f"no question {one.id!r} is open in this conversation")
     uncovered = [name for name in open_ones if name not in ids]
     if uncovered and any(name in open_ones for name in ids):
-        raise UnusableError("interrupts_uncovered", f"{len(uncovered)} open questions have no answer; answer all")
+        raise UnusableError(
+            "interrupts_uncovered", f"{len(uncovered)} of the open questions left without an answer; answer all of them"
+        )
     todo = [(open_ones[one.id], one) for one in answers if one.id in open_ones]
     if todo and all(one.cancelled for _, one in todo) and owner is not None and is_same(owner, by):
         await _performed(service, conversation, lambda: service.stop(conversation, principal=by))
