@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 import anthropic
+import anyio
 import httpx2
 import pytest
 
@@ -141,3 +142,28 @@ async def test_an_answer_that_refuses_is_read_as_far_as_it_says_why() -> None:
         assert (raised.value.status, str(raised.value)) == (400, "the endpoint answered 400 without an error message")
         await client.aclose()
         await asyncio.wait_for(gone.wait(), 10)
+
+
+async def test_pings_hold_a_connection_longer_than_silence_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model may think for longer than a read may take, with nothing shown of it but pings."""
+    now = 1000.0
+    monkeypatch.setattr(anyio, "current_time", lambda: now)
+
+    async def pieces() -> AsyncGenerator[bytes, None]:
+        while True:
+            yield b"x"
+
+    reading = chunks.Chunks(pieces(), patience=600.0)
+    for _ in range(2):
+        now += 599
+        await anext(reading)
+        reading.alive(moved=False)
+    now += 599  # 1,797 seconds of pings
+    await anext(reading)
+    reading.alive(moved=True)
+    now += 599
+    await anext(reading)
+    now += 2
+    with pytest.raises(APIError, match="the answer brought nothing for too long"):
+        await anext(reading)
+    await reading.aclose()

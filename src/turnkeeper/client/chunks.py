@@ -24,13 +24,16 @@ LONGEST_REPLY = 2 * 3600.0
 _LARGEST_REFUSAL = 64 * 2**10
 """Bytes of an answer that is an error, as they come; unpacked they are a thousand times more at the most."""
 _PATIENCE = 600.0
+_PINGS = 3
+"""Times the patience that pings alone may hold a connection."""
 
 
 class Chunks:
-    """`async for chunk in chunks`; `alive()` says that what came was more than a filler.
+    """`async for chunk in chunks`; `alive()` says that a whole event came.
 
-    Raises APIError: `malformed_reply` beyond LARGEST_REPLY, `timeout_error` after `patience` seconds without a sign of
-    life (None: no limit), or LONGEST_REPLY in all.
+    Raises APIError: `malformed_reply` beyond LARGEST_REPLY; `timeout_error` after `patience` seconds without an event
+    (None: no limit), after three times as long with nothing but pings (a model may think for long, and the API pings
+    meanwhile), or after LONGEST_REPLY in all.
     """
 
     def __init__(self, chunks: AsyncGenerator[bytes, None], *, patience: float | None) -> None:
@@ -38,19 +41,26 @@ class Chunks:
         self._patience = patience
         self._left = LARGEST_REPLY
         self._until = anyio.current_time() + LONGEST_REPLY
-        self._alive_at = anyio.current_time()
+        self._alive_at = self._moved_at = anyio.current_time()
 
-    def alive(self) -> None:
-        """Something came that moves the reply on."""
+    def alive(self, *, moved: bool) -> None:
+        """An event came; `moved`: it moves the reply on."""
         self._alive_at = anyio.current_time()
+        if moved:
+            self._moved_at = self._alive_at
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> bytes:
-        quiet = self._until if self._patience is None else self._alive_at + self._patience
+        quiet = self._until
+        if self._patience is not None:
+            quiet = min(self._alive_at + self._patience, self._moved_at + _PINGS * self._patience)
+        left = min(quiet, self._until) - anyio.current_time()
         try:
-            with anyio.fail_after(max(min(quiet, self._until) - anyio.current_time(), 0.0)):
+            if left <= 0:  # what comes at once would come before any cancellation
+                raise TimeoutError
+            with anyio.fail_after(left):
                 chunk = await anext(self._chunks)
         except TimeoutError:
             how = "went on for too long" if quiet >= self._until else "brought nothing for too long"

@@ -138,8 +138,7 @@ async def _read(answer: RawStream, message: Assembly, emit: Emit | None, watch: 
             if data is None:
                 continue
             message.take(data)
-            if data.get("type") != "ping":
-                answer.chunks.alive()
+            answer.chunks.alive(moved=data.get("type") != "ping")
             if data.get("type") == "content_block_delta":
                 watch.chunk()
             if teller is not None:
