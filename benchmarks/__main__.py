@@ -10,12 +10,14 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from benchmarks.clients import CLIENTS
+from benchmarks.clients import CLIENTS, ELSEWHERE
 from benchmarks.report import VARIANTS, Results, growth_table, requests_table, spread_line, versions_line
+from benchmarks.targets import of_imports, of_requests, run_in_process, targets_table
 
 __all__ = ("main",)
 
@@ -45,9 +47,11 @@ def server(cpu: int | None) -> Iterator[str]:
             process.terminate()
 
 
-def measure(client: str, scenario: dict[str, Any], seconds: float) -> dict[str, Any] | str:
+def measure(
+    client: str, scenario: dict[str, Any], seconds: float, pythons: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, Any] | str:
     """One run in a process of its own: its result, or why there is none."""
-    command = [sys.executable, "-m", "benchmarks.measure", client, json.dumps(scenario)]
+    command = [pythons.get(client, sys.executable), "-m", "benchmarks.measure", client, json.dumps(scenario)]
     environment = os.environ | {"PYTHONHASHSEED": "0", "PYTHONWARNINGS": "ignore"}
     try:
         done = subprocess.run(
@@ -96,7 +100,7 @@ def run(options: argparse.Namespace) -> Results:
                         results.add(client, variant, None)
                         continue
                     given = {**scenario, "url": url, "cpu": client_cpu}
-                    measured = measure(client, given, options.timeout)
+                    measured = measure(client, given, options.timeout, options.pythons)
                     if isinstance(measured, str):
                         results.failures[client, variant] = measured
                         results.add(client, variant, None)
@@ -131,6 +135,35 @@ def report(results: Results, options: argparse.Namespace) -> str:
     return "\n\n".join(parts)
 
 
+def report_targets(options: argparse.Namespace) -> str:
+    """Every target beside its figure."""
+    server_cpu, client_cpu = processors()
+    found = of_imports(options.pythons)
+    versions: dict[str, str] = {}
+    with server(server_cpu) as url:
+
+        def once(client: str, scenario: dict[str, Any]) -> dict[str, Any] | str:
+            result = measure(client, {**scenario, "url": url, "cpu": client_cpu}, options.timeout, options.pythons)
+            if not isinstance(result, str):
+                versions.update(result["versions"])
+            return result
+
+        found += of_requests(once, options.clients, options.cycles)
+    found += run_in_process()
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    named = ", ".join(f"{package} {version}" for package, version in sorted(versions.items()))
+    head = f"Measured on {today}: Python {platform.python_version()}, {os.cpu_count()} processors; {named}."
+    load = f"The machine was busy with {os.getloadavg()[0]:.1f} programs beside this one."
+    return "\n\n".join([head, load, targets_table(found)])
+
+
+def interpreter(text: str) -> tuple[str, str]:
+    name, _, python = text.partition("=")
+    if name not in CLIENTS or not python:
+        raise argparse.ArgumentTypeError(f"CLIENT=PYTHON, with a client of {', '.join(CLIENTS)}; not {text!r}")
+    return name, python
+
+
 def write(path: Path, text: str) -> None:
     """Puts the tables between the two marks of a page, whose other text stays."""
     page = path.read_text("utf-8")
@@ -162,8 +195,25 @@ def main() -> int:
     parser.add_argument("--growth-result-bytes", type=int, default=1000)
     parser.add_argument("--growth-cycles", type=int, default=3)
     parser.add_argument("--timeout", type=float, default=180, help="seconds that one run may take")
+    parser.add_argument(
+        "--python",
+        action="append",
+        default=[],
+        type=interpreter,
+        metavar="CLIENT=PYTHON",
+        help="the Python that has the client's library; those of other libraries run only with it",
+    )
+    parser.add_argument("--targets", action="store_true", help="measure what is aimed at, and nothing else")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the tables into this page too")
     options = parser.parse_args()
+    options.pythons = dict(options.python)
+    options.clients = [name for name in options.clients if name not in ELSEWHERE or name in options.pythons]
+    if options.targets:
+        text = report_targets(options)
+        print(text)
+        if options.write:
+            write(options.write, text)
+        return 0
     results = run(options)
     text = report(results, options)
     print(text)

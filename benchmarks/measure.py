@@ -16,6 +16,7 @@ import json
 import os
 import resource
 import sys
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -54,32 +55,38 @@ def measured(kind: type[Client], warm_up: Scenario, scenario: Scenario) -> float
     return seconds
 
 
-async def measured_async(kind: type[Client], warm_up: Scenario, scenario: Scenario) -> float:
+async def measured_async(kind: type[Client], warm_up: Scenario, scenario: Scenario, conversations: int) -> float:
     verified(await kind(warm_up).converse_async(PROMPT), warm_up)
     client = kind(scenario)
     start = begin(scenario)
-    text = await client.converse_async(PROMPT)
+    texts = await asyncio.gather(*(client.converse_async(PROMPT) for _ in range(conversations)))
     seconds = processor_seconds() - start
-    verified(text, scenario)
+    if conversations == 1:
+        verified(texts[0], scenario)
+    elif not all(text.startswith(FINAL) for text in texts):
+        raise SystemExit("a conversation went wrong")
     return seconds
 
 
 def main(name: str, given: dict[str, Any]) -> None:
     """Takes the measurement and prints it."""
     cpu = given.pop("cpu")
+    conversations = given.pop("conversations", 1)
     if cpu is not None:
         os.sched_setaffinity(0, {cpu})
     scenario = Scenario(**given)
     warm_up = replace(scenario, rounds=3, check=True, marks=[])
     kind = load(name)
+    began = time.perf_counter()
     if scenario.mode == "async":
-        seconds = asyncio.run(measured_async(kind, warm_up, scenario))
+        seconds = asyncio.run(measured_async(kind, warm_up, scenario, conversations))
     else:
         seconds = measured(kind, warm_up, scenario)
     rounds = scenario.marks[:: scenario.calls]
     result = {
         "seconds": seconds,
-        "per_request_ms": seconds * 1000 / scenario.requests,
+        "wall_seconds": time.perf_counter() - began,
+        "per_request_ms": seconds * 1000 / scenario.requests / conversations,
         # From one tool call to the next is exactly one request, with everything that goes with it.
         "growth_ms": [(after - before) * 1000 for before, after in itertools.pairwise(rounds)],
         "versions": {package: importlib.metadata.version(package) for package in kind.packages},

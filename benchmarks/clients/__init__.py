@@ -7,7 +7,7 @@ from typing import Protocol, cast
 
 from benchmarks.scenario import Scenario
 
-__all__ = ("CLIENTS", "Client", "load")
+__all__ = ("CLIENTS", "ELSEWHERE", "Client", "load")
 
 CLIENTS = {
     "httpx2_loop": "benchmarks.clients.httpx2_loop:Httpx2Loop",
@@ -15,8 +15,12 @@ CLIENTS = {
     "turnkeeper": "benchmarks.clients.turnkeeper_agent:TurnkeeperAgent",
     "sdk_runner": "benchmarks.clients.sdk_runner:SDKRunner",
     "sdk_runner_full": "benchmarks.clients.sdk_runner:SDKRunnerWithoutThread",
+    "pydantic_ai": "benchmarks.clients.pydantic_ai_agent:PydanticAI",
+    "langchain": "benchmarks.clients.langchain_agent:LangChain",
 }
 """By name. The first is the floor: the least that such a loop can be with the SDK's own HTTP library."""
+ELSEWHERE = ("pydantic_ai", "langchain")
+"""Those whose libraries are not among this project's: they need a Python of their own."""
 
 
 class Client(Protocol):

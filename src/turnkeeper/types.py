@@ -163,22 +163,24 @@ class Usage:
 
 
 def _counts(usage: Any) -> Usage:
-    hour = _count(usage, "cache_creation", "ephemeral_1h_input_tokens")
-    minutes = _count(usage, "cache_creation", "ephemeral_5m_input_tokens")
+    if not isinstance(usage, Mapping):
+        return Usage()
+    made = usage.get("cache_creation")
+    hour = minutes = 0
+    if isinstance(made, Mapping):
+        hour = _count(made.get("ephemeral_1h_input_tokens"))
+        minutes = _count(made.get("ephemeral_5m_input_tokens"))
     return Usage(
-        input_tokens=_count(usage, "input_tokens"),
-        output_tokens=_count(usage, "output_tokens"),
-        cache_read_input_tokens=_count(usage, "cache_read_input_tokens"),
-        cache_write_5m_input_tokens=max(_count(usage, "cache_creation_input_tokens") - hour, minutes),
+        input_tokens=_count(usage.get("input_tokens")),
+        output_tokens=_count(usage.get("output_tokens")),
+        cache_read_input_tokens=_count(usage.get("cache_read_input_tokens")),
+        cache_write_5m_input_tokens=max(_count(usage.get("cache_creation_input_tokens")) - hour, minutes),
         cache_write_1h_input_tokens=hour,
     )
 
 
-def _count(usage: Any, *path: str) -> int:
-    for key in path:
-        usage = usage.get(key) if isinstance(usage, Mapping) else None
-    is_count = isinstance(usage, int) and not isinstance(usage, bool) and 0 <= usage < 2**53
-    return usage if is_count else 0
+def _count(value: Any) -> int:
+    return value if type(value) is int and 0 <= value < 2**53 else 0
 
 
 def fold_surrogates(text: str) -> str:

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
 from turnkeeper.core.calls import Call, CallEvent, CallState, moved
+from turnkeeper.core.changing import changed
 from turnkeeper.core.compacting import WINDOW_FULL
 from turnkeeper.core.decisions import Decision, EndTurn, Park, RunCalls, SendRequest, Wait
 from turnkeeper.core.events import (
@@ -186,7 +187,7 @@ def advance(state: State, event: Event) -> State:
         raise IllegalEventError(f"{event.type} is not possible while the conversation is {state.phase}")
     after = _after(state, event)
     if (money := spent(state.money, event)) is not state.money:
-        after = replace(after, money=money)
+        after = changed(after, money=money)
     if after.phase not in allowed:
         raise IllegalEventError(f"{event.type} may not lead from {state.phase} to {after.phase}")
     return after
@@ -204,8 +205,8 @@ def _after(state: State, event: Event) -> State:
     if isinstance(event, TurnStarted):
         number = state.turns + 1
         turn = Turn(number=number, started_at=event.at, key=event.key, choice=event.tool_choice)
-        turn = replace(turn, ends_with_call=event.ends_with_call is True)
-        return replace(state, phase=Phase.READY, turns=number, turn=turn)
+        turn = changed(turn, ends_with_call=event.ends_with_call is True)
+        return changed(state, phase=Phase.READY, turns=number, turn=turn)
     if isinstance(event, ConversationStarted | IdentityChanged):
         return _known(state, event)
     change = _CHANGES.get(event.type)
@@ -220,43 +221,43 @@ def _known(state: State, event: ConversationStarted | IdentityChanged) -> State:
     if event.principal is None:
         return state
     who = Principal(**event.principal)
-    return replace(state, who=who, holder=who if is_proven(who) else state.holder)
+    return changed(state, who=who, holder=who if is_proven(who) else state.holder)
 
 
 def _resumed(state: State, turn: Turn, event: Event) -> State:
     # Budgets begin anew. A forced tool choice that was kept is not forced again: its effect has happened. What was said
     # of it in words is in the history still.
     anew = Turn(number=turn.number, started_at=event.at, key=turn.key, choice=turn.choice, choice_met=turn.choice_met)
-    anew = replace(anew, choice_refused=turn.choice_refused, guided=None if turn.guided is None else 0)
-    anew = replace(anew, ends_with_call=turn.ends_with_call)
-    return replace(state, phase=Phase.READY, turn=anew)
+    anew = changed(anew, choice_refused=turn.choice_refused, guided=None if turn.guided is None else 0)
+    anew = changed(anew, ends_with_call=turn.ends_with_call)
+    return changed(state, phase=Phase.READY, turn=anew)
 
 
 def _guided(state: State, turn: Turn, event: ChoiceGuided) -> State:
-    return replace(state, turn=replace(turn, guided=event.unmet))
+    return changed(state, turn=changed(turn, guided=event.unmet))
 
 
 def _requested(state: State, turn: Turn, event: RequestStarted) -> State:
-    turn = replace(turn, requests=event.number, attempt=event.attempt, delay=0.0)
-    return replace(state, phase=Phase.REQUESTING, turn=turn)
+    turn = changed(turn, requests=event.number, attempt=event.attempt, delay=0.0)
+    return changed(state, phase=Phase.REQUESTING, turn=turn)
 
 
 def _parked(state: State, turn: Turn, event: TurnParked) -> State:
-    turn = replace(turn, parked_at=event.at, waits_for=TurnStatus(event.status))
-    return replace(state, phase=Phase.PARKED, turn=turn)
+    turn = changed(turn, parked_at=event.at, waits_for=TurnStatus(event.status))
+    return changed(state, phase=Phase.PARKED, turn=turn)
 
 
 def _ended(state: State, turn: Turn, event: TurnEnded) -> State:
     if turn.left:
         raise IllegalEventError(f"the turn can't end: {turn.open_calls[0].id} has no result")
-    turn = replace(turn, status=TurnStatus(event.status), reason=event.reason)
-    return replace(state, phase=Phase.IDLE, turn=turn)
+    turn = changed(turn, status=TurnStatus(event.status), reason=event.reason)
+    return changed(state, phase=Phase.IDLE, turn=turn)
 
 
 def _spent(turn: Turn, usage: dict[str, Any], cost: Decimal | None) -> Turn:
     if not usage and cost is None:
         return turn
-    return replace(
+    return changed(
         turn,
         usage=turn.usage + Usage.of(usage),
         cost=turn.cost + (cost or 0),
@@ -266,20 +267,20 @@ def _spent(turn: Turn, usage: dict[str, Any], cost: Decimal | None) -> Turn:
 
 def _failed(state: State, turn: Turn, event: RequestFailed) -> State:
     turn = _spent(turn, event.usage, event.cost)
-    turn = replace(turn, choice_refused=turn.choice_refused or event.choice_refused is True)
+    turn = changed(turn, choice_refused=turn.choice_refused or event.choice_refused is True)
     if event.delay is not None:
-        return replace(state, phase=Phase.READY, turn=replace(turn, delay=event.delay))
+        return changed(state, phase=Phase.READY, turn=changed(turn, delay=event.delay))
     if event.kind in (TIME_IS_UP, WINDOW_FULL):
         reason = "seconds" if event.kind == TIME_IS_UP else WINDOW_FULL
-        turn = replace(turn, status=TurnStatus.LIMIT_REACHED, reason=reason)
+        turn = changed(turn, status=TurnStatus.LIMIT_REACHED, reason=reason)
     else:
-        turn = replace(turn, status=TurnStatus.FAILED, reason=event.kind)
-    return replace(state, phase=Phase.CLOSING, turn=turn)
+        turn = changed(turn, status=TurnStatus.FAILED, reason=event.kind)
+    return changed(state, phase=Phase.CLOSING, turn=turn)
 
 
 def _replied(state: State, turn: Turn, event: ReplyReceived) -> State:
     action = Action(event.action)
-    turn = replace(
+    turn = changed(
         _spent(turn, event.usage, event.cost),
         attempt=0,
         delay=0.0,
@@ -293,27 +294,27 @@ def _replied(state: State, turn: Turn, event: ReplyReceived) -> State:
         places={},
         left=0,
     )
-    state = replace(state, replies=state.replies + 1)
+    state = changed(state, replies=state.replies + 1)
     if action is Action.RUN_CALLS:
         calls = tuple(
             Call(id=c.id, name=c.name, index=c.index, invalid_input=event.invalid_inputs.get(str(c.index)))
             for c in event.calls
         )
         places = {call.id: place for place, call in enumerate(calls)}
-        turn = replace(turn, calls=calls, places=places, left=len(calls))
-        return replace(state, phase=Phase.ACTING, turn=turn)
+        turn = changed(turn, calls=calls, places=places, left=len(calls))
+        return changed(state, phase=Phase.ACTING, turn=turn)
     if event.status is None:
-        return replace(state, phase=Phase.READY, turn=turn)
-    turn = replace(turn, status=TurnStatus(event.status), reason=event.reason)
-    return replace(state, phase=Phase.CLOSING, turn=turn)
+        return changed(state, phase=Phase.READY, turn=turn)
+    turn = changed(turn, status=TurnStatus(event.status), reason=event.reason)
+    return changed(state, phase=Phase.CLOSING, turn=turn)
 
 
 def _woken(state: State, turn: Turn, event: Event) -> State:
     if any(call.is_waiting for call in turn.calls):
         raise IllegalEventError("the turn can't go on: a call still waits for a person")
     asleep = 0.0 if turn.parked_at is None else event.at - turn.parked_at
-    turn = replace(turn, started_at=turn.started_at + asleep, parked_at=None, waits_for=None)
-    return _settled(replace(state, phase=Phase.ACTING), turn)
+    turn = changed(turn, started_at=turn.started_at + asleep, parked_at=None, waits_for=None)
+    return _settled(changed(state, phase=Phase.ACTING), turn)
 
 
 def _called(state: State, turn: Turn, event: CallEvent) -> State:
@@ -322,7 +323,7 @@ def _called(state: State, turn: Turn, event: CallEvent) -> State:
         raise IllegalEventError(f"no open call {event.call_id!r} in this turn")
     call = turn.calls[position]
     after = moved(call, event)
-    turn = replace(
+    turn = changed(
         turn,
         calls=(*turn.calls[:position], after, *turn.calls[position + 1 :]),
         left=turn.left - (not after.is_open),
@@ -330,20 +331,20 @@ def _called(state: State, turn: Turn, event: CallEvent) -> State:
         over_limit=turn.over_limit or (isinstance(event, CallRejected) and event.reason == "limit_reached"),
     )
     if isinstance(event, CallFinished) and state.untrusted is None:
-        state = replace(state, untrusted=event.untrusted)
-    return replace(state, turn=turn) if state.phase is Phase.PARKED else _settled(state, turn)
+        state = changed(state, untrusted=event.untrusted)
+    return changed(state, turn=turn) if state.phase is Phase.PARKED else _settled(state, turn)
 
 
 def _settled(state: State, turn: Turn) -> State:
     """Where the calls lead: on while one is open, else to the next request or to the end."""
     if turn.left:
-        return replace(state, turn=turn)
+        return changed(state, turn=turn)
     if turn.over_limit:
-        turn = replace(turn, status=TurnStatus.LIMIT_REACHED, reason="calls")
-        return replace(state, phase=Phase.CLOSING, turn=turn)
+        turn = changed(turn, status=TurnStatus.LIMIT_REACHED, reason="calls")
+        return changed(state, phase=Phase.CLOSING, turn=turn)
     if turn.ends_with_call and turn.choice_met:
-        return replace(state, phase=Phase.CLOSING, turn=replace(turn, status=TurnStatus.COMPLETED))
-    return replace(state, phase=Phase.READY, turn=turn)
+        return changed(state, phase=Phase.CLOSING, turn=changed(turn, status=TurnStatus.COMPLETED))
+    return changed(state, phase=Phase.READY, turn=turn)
 
 
 _CHANGES: dict[str, Callable[[State, Turn, Any], State]] = {

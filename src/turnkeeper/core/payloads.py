@@ -19,23 +19,31 @@ def from_payload(kind: str, payload: str, at: float) -> Event:
     if found is None:
         raise JournalError(f"the journal holds an event of the unknown type {kind!r}; a newer Turnkeeper wrote it")
     try:
-        members = raw_members(payload)
+        members = decode(payload)
+        if not isinstance(members, dict):
+            raise ValueError("it is no object")
+        raw = found.raw | found.raw_lists
+        texts = raw_members(payload) if raw and not raw.isdisjoint(members) else {}
         values: dict[str, Any] = {"at": at}
-        for one in fields(found):
-            text = members.get(one.name)
-            if text is None:
+        for name in _NAMES[found]:
+            if name not in members:
                 continue
-            if one.name in found.raw:
-                values[one.name] = None if text == "null" else text
-            elif one.name in found.raw_lists:
-                values[one.name] = tuple(raw_elements(text))
+            if name in found.raw:
+                values[name] = None if members[name] is None else texts[name]
+            elif name in found.raw_lists:
+                values[name] = tuple(raw_elements(texts[name]))
             else:
-                values[one.name] = _revived(one.name, decode(text))
+                values[name] = _revived(name, members[name])
         return found(**values)
     except (ValueError, TypeError, ArithmeticError) as error:
         raise JournalError(
             f"an event of type {kind!r} can't be read ({error}); the journal was changed by hand?"
         ) from error
+
+
+_NAMES: dict[type[Event], tuple[str, ...]] = {
+    kind: tuple(one.name for one in fields(kind) if one.name != "at") for kind in EVENT_TYPES.values()
+}
 
 
 def _revived(name: str, value: Any) -> Any:

@@ -44,6 +44,7 @@ def _finite(text: str) -> float:
 
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 _decoder = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
+_WHITE = frozenset(" \t\n\r")
 _space = re.compile(r"[ \t\n\r]*").match
 
 
@@ -96,6 +97,8 @@ def _value_end(text: str, start: int) -> int:
 
 
 def _skip(text: str, at: int) -> int:
+    if text[at : at + 1] not in _WHITE:  # as it is in what was written compactly
+        return at
     found = _space(text, at)
     return found.end() if found else at
 
