@@ -109,13 +109,25 @@ def test_as_json_the_outcome_names_what_waits(run: Run) -> None:
     assert waiting["policy"].endswith(": order 28164, 2 x Wireless Headphones, 159.98 in total, Processing")
 
 
+def test_the_way_on_names_the_database_that_was_named(run: Run, home: Path) -> None:
+    place = f"sqlite:///{home}/desk of ours.db"
+    asked = run("desk", "--as", "staff", "--four-eyes", "--database", place, input="Please cancel order 47652")
+    assert asked.exit_code == 3
+    [way] = [one for one in asked.stderr.split("`") if one.startswith("turnkeeper desk ")]
+    assert shlex.split(way)[-2:] == ["--database", place]
+    default = run("desk", "--as", "staff", "--four-eyes", input="Please cancel order 47652")
+    assert "--database" not in default.stderr
+
+
 def test_how_to_decide_names_a_servers_database_without_its_password(run: Run, postgres_database: str) -> None:
     url = sa.make_url(postgres_database)
     asked = run(
         "desk", "--as", "staff", "--four-eyes", "--database", postgres_database, input="Please cancel order 47652"
     )
     assert asked.exit_code == 3
-    assert f"--journal postgresql://turnkeeper@127.0.0.1:{url.port}/{url.database}`" in asked.stderr
+    named = f"postgresql://turnkeeper@127.0.0.1:{url.port}/{url.database}"
+    assert f"--journal {named}`" in asked.stderr
+    assert f" --database {named}` and then /resume" in asked.stderr
     assert str(url.password) not in asked.stderr
 
 

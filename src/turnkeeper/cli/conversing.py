@@ -68,6 +68,7 @@ class Session:
     make_filter: Callable[[], Filter] = Whole
     journal: str | None = None
     named_tools: tuple[str, ...] = ()
+    database: str | None = None
     visit: Cards | None = None
 
     def printer(self, output_format: str, terminal: Terminal) -> Printer:
@@ -81,13 +82,15 @@ class Session:
             input_of=self._input_of,
             journal=self.journal,
             tools=self.named_tools,
+            database=self.database,
         )
 
     @property
     def way_on(self) -> str:
         """How this conversation is taken up again, as a command."""
         kind = self.principal.kind if self.principal else None
-        return way_on(self.conversation.id, kind, journal=self.journal, tools=self.named_tools)
+        named = {"journal": self.journal, "database": self.database}
+        return way_on(self.conversation.id, kind, tools=self.named_tools, **named)
 
     def _input_of(self, call_id: str) -> Any:
         for message in reversed(self.conversation.messages):

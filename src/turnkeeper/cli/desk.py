@@ -77,6 +77,7 @@ def desk(
         async with opened(
             kept, terminal, build=build, principal=staff, practice=demo, make_filter=technova.ReplyFilter
         ) as session:
+            session.database = database
             if interactive:
                 session.visit = Cards(staff, terminal)
                 title = "TechNova Desk, as staff" + (" (demo)" if demo else "")

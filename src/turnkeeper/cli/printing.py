@@ -82,18 +82,26 @@ def printer_for(
     input_of: Callable[[str], Any] = str,
     journal: str | None = None,
     tools: Sequence[str] = (),
+    database: str | None = None,
 ) -> Printer:
     """The printer of an output format.
 
     `principal_kind` says whose conversation it is; `input_of` gives the input of a call that never started; `journal`
-    is where an approval is decided, None for the default journal; `tools` are those named on the command line.
+    is where an approval is decided, None for the default journal; `tools` and the desk's
+    `database` are those named on the command line.
     """
     if output_format == "json":
         return JSONPrinter(terminal, make_filter)
     if output_format == "stream-json":
         return StreamPrinter(terminal)
     return TextPrinter(
-        terminal, make_filter, principal_kind=principal_kind, input_of=input_of, journal=journal, tools=tools
+        terminal,
+        make_filter,
+        principal_kind=principal_kind,
+        input_of=input_of,
+        journal=journal,
+        tools=tools,
+        database=database,
     )
 
 
@@ -118,8 +126,10 @@ class TextPrinter:
         input_of: Callable[[str], Any] = str,
         journal: str | None = None,
         tools: Sequence[str] = (),
+        database: str | None = None,
     ) -> None:
         self._terminal = terminal
+        self._named = {"journal": journal, "database": database}
         self._tools = tools
         self._input_of = input_of
         self._journal = journal
@@ -175,7 +185,7 @@ class TextPrinter:
         for call in reply.calls:
             if call.id not in self._ended:  # cut short, or not begun, when the turn was cancelled
                 terminal.note(call_line(call.name, call.input, call.outcome, None, width=self._width))
-        way = way_on(reply.conversation_id, self._principal_kind, journal=self._journal, tools=self._tools)
+        way = way_on(reply.conversation_id, self._principal_kind, tools=self._tools, **self._named)
         said = explain(reply.status, reply.reason, way)
         if said is not None:
             terminal.note(f"turnkeeper: {clean_line(said)}", "yellow")

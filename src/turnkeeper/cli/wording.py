@@ -131,15 +131,21 @@ def moment(at: float) -> str:
 
 
 def way_on(
-    conversation_id: str, principal_kind: str | None, *, journal: str | None = None, tools: Iterable[str] = ()
+    conversation_id: str,
+    principal_kind: str | None,
+    *,
+    journal: str | None = None,
+    tools: Iterable[str] = (),
+    database: str | None = None,
 ) -> str:
     """How the last turn of a conversation is taken up again, by whose conversation it is: a command to be copied.
 
-    `journal` and `tools` are what was named on the command line.
+    `journal`, `tools` and the desk's `database` are what was named on the command line.
     """
     name = shlex.quote(clean_line(conversation_id))
     if principal_kind == "staff":
-        return f"`turnkeeper desk --as staff --conversation {name}` and then /resume"
+        where = "" if database is None else f" --database {shlex.quote(_without_password(database))}"
+        return f"`turnkeeper desk --as staff --conversation {name}{where}` and then /resume"
     options = "".join(f" -T {shlex.quote(clean_line(one))}" for one in tools)
     return f"`turnkeeper resume {name}{options}{journal_option(journal)}`"
 
