@@ -17,12 +17,13 @@ from typing import Any
 
 from benchmarks.clients import CLIENTS, ELSEWHERE
 from benchmarks.report import VARIANTS, Results, growth_table, requests_table, spread_line, versions_line
-from benchmarks.targets import of_imports, of_requests, run_in_process, targets_table
+from benchmarks.targets import of_durability, of_imports, of_requests, run_in_process, targets_table
 
 __all__ = ("main",)
 
 ROOT = Path(__file__).resolve().parent.parent
-BEGIN, END = "<!-- measured -->", "<!-- /measured -->"
+TABLES, TARGETS = "measured", "targets"
+"""The marks of a page: what stands between <!-- NAME --> and <!-- /NAME --> is replaced."""
 BASE = "httpx2_loop"
 GROWTH = "growth"
 
@@ -149,6 +150,7 @@ def report_targets(options: argparse.Namespace) -> str:
             return result
 
         found += of_requests(once, options.clients, options.cycles)
+    found += of_durability()
     found += run_in_process()
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     named = ", ".join(f"{package} {version}" for package, version in sorted(versions.items()))
@@ -164,14 +166,15 @@ def interpreter(text: str) -> tuple[str, str]:
     return name, python
 
 
-def write(path: Path, text: str) -> None:
+def write(path: Path, text: str, mark: str = TABLES) -> None:
     """Puts the tables between the two marks of a page, whose other text stays."""
+    first, last = f"<!-- {mark} -->", f"<!-- /{mark} -->"
     page = path.read_text("utf-8")
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    before, begin, rest = page.partition(first)
+    _, end, after = rest.partition(last)
     if not begin or not end:
-        raise SystemExit(f"{path} has no place for the tables: {BEGIN} … {END}")
-    path.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", "utf-8")
+        raise SystemExit(f"{path} has no place for the tables: {first} … {last}")
+    path.write_text(f"{before}{first}\n{text}\n{last}{after}", "utf-8")
 
 
 def names(allowed: Sequence[str], text: str) -> list[str]:
@@ -203,23 +206,24 @@ def main() -> int:
         metavar="CLIENT=PYTHON",
         help="the Python that has the client's library; those of other libraries run only with it",
     )
-    parser.add_argument("--targets", action="store_true", help="measure what is aimed at, and nothing else")
+    parser.add_argument("--targets", action="store_true", help="the targets alone, without the tables")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the tables into this page too")
     options = parser.parse_args()
     options.pythons = dict(options.python)
     options.clients = [name for name in options.clients if name not in ELSEWHERE or name in options.pythons]
-    if options.targets:
-        text = report_targets(options)
-        print(text)
-        if options.write:
-            write(options.write, text)
-        return 0
-    results = run(options)
-    text = report(results, options)
-    print(text)
-    if options.write:
-        write(options.write, text)
-    return 1 if results.failures else 0
+    failed = False
+    if not options.targets:
+        results = run(options)
+        failed = bool(results.failures)
+        _show(report(results, options), options.write, TABLES)
+    _show(report_targets(options), options.write, TARGETS)
+    return 1 if failed else 0
+
+
+def _show(text: str, page: Path | None, mark: str) -> None:
+    print(text, flush=True)
+    if page is not None:
+        write(page, text, mark)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from turnkeeper.journal import open_journal
 from turnkeeper.testing import MessagesAPI, call, faults, reply, script
 from turnkeeper.updates import CallFinished, CallStarted
 
-__all__ = ("Target", "in_process", "of_imports", "of_requests", "run_in_process", "targets_table")
+__all__ = ("Target", "in_process", "of_durability", "of_imports", "of_requests", "run_in_process", "targets_table")
 
 FLOOR, OURS = "httpx2_loop", "turnkeeper"
 Measure = Callable[..., "dict[str, Any] | str"]
@@ -296,6 +296,21 @@ def _help() -> float:
     began = time.perf_counter()
     subprocess.run([sys.executable, "-m", "turnkeeper.cli", "--help"], capture_output=True, check=True)
     return time.perf_counter() - began
+
+
+def of_durability() -> list[Target]:
+    """A durable append beside a bare commit of the same bytes, on each database: the worst of the sizes."""
+    command = [sys.executable, "-m", "benchmarks.durability", "--turns", "200"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    worst: dict[str, float] = {}
+    for line in done.stdout.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("| ") and cells[1][:1].isdigit():
+            worst[cells[0]] = max(worst.get(cells[0], 0.0), float(cells[5]))
+    return [
+        Target(f"durable step on {name}, times a bare commit", "2", f"{ratio:.2f}", ratio <= 2)
+        for name, ratio in worst.items()
+    ]
 
 
 def run_in_process() -> list[Target]:
