@@ -74,3 +74,8 @@ def test_a_block_without_an_end_is_reported(tmp_path: Path) -> None:
 def test_every_page_of_the_repository_is_read() -> None:
     found = {page.relative_to(blocks.ROOT).as_posix() for page in blocks.pages()}
     assert "README.md" in found
+
+
+def test_the_readme_is_one_that_is_read() -> None:
+    lines = (blocks.ROOT / "README.md").read_text("utf-8").splitlines()
+    assert 60 <= len(lines) <= 120
