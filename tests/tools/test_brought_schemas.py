@@ -20,6 +20,7 @@ from turnkeeper.tools import (
     run_call,
     tool,
 )
+from turnkeeper.tools.schema_tree import SchemaTree
 
 pytestmark = pytest.mark.anyio
 
@@ -236,3 +237,55 @@ async def test_a_whole_object_may_have_a_property_of_a_hidden_parameters_name() 
     subject = made({"properties": {"ctx": {"type": "string"}}}, remote)
     outcome = await run_call(subject, check_arguments(subject, {"ctx": "x"}), ToolContext(key="k"))
     assert outcome.content == '[{"ctx":"x"},"k"]'
+
+
+def meeting(count: int, keyword: str, **inside: Any) -> dict[str, Any]:
+    """Definitions of which each leads to the next one twice."""
+    steps = {f"n{at}": {keyword: [{"$ref": f"#/$defs/n{at + 1}"}] * 2} for at in range(count)}
+    end = {f"n{count}": {"type": "string"}}
+    return {"type": "object", "$defs": steps | end, "properties": {"q": {"$ref": "#/$defs/n0"}}, **inside}
+
+
+@pytest.mark.parametrize("keyword", ["allOf", "anyOf", "oneOf"])
+def test_a_schema_whose_references_meet_too_often_is_refused_and_stops_nothing(keyword: str) -> None:
+    with pytest.raises(ToolDefinitionError, match="more than 50,000 ways through them"):
+        made(meeting(60, keyword))
+    assert made(meeting(8, keyword)).definition["input_schema"]["properties"] == {"q": {"$ref": "#/$defs/n0"}}
+
+
+def test_neither_circles_nor_ids_of_their_own_hide_such_references() -> None:
+    every = [{"$ref": f"#/$defs/n{at}"} for at in range(14)]
+    circle = {f"n{at}": {"allOf": every} for at in range(14)}
+    inner = meeting(60, "allOf") | {"$id": "urn:x", "allOf": [{"$ref": "#/$defs/n0"}]}
+    alike = {f"n{at}": {"type": "string"} for at in range(61)}
+    for schema in (
+        {"type": "object", "$defs": circle, "properties": {"q": every[0]}},
+        {"type": "object", "$defs": alike, "properties": {"q": inner}},
+    ):
+        with pytest.raises(ToolDefinitionError, match="ways through them"):
+            made(schema)
+
+
+def test_the_kinds_of_references_that_meet_or_go_in_a_circle_are_worked_out_once() -> None:
+    schema = meeting(300, "anyOf")
+    schema["$defs"] |= {
+        "list": {
+            "anyOf": [{"type": "null"}, {"type": "array", "items": {"$ref": "#/$defs/list"}}, {"$ref": "#/$defs/list"}]
+        },
+        "both": {"allOf": [{"$ref": "#/$defs/list"}, {"type": ["null", "number"]}]},
+        "loop": {"allOf": [{"$ref": "#/$defs/loop"}]},
+        "some": {"oneOf": [{"const": 1}, True], "enum": ["я", 2, None]},
+        "none": {"anyOf": [False]},
+    }
+    tree = SchemaTree(schema)
+    found = {
+        name: sorted(tree.kinds(tree.root["$defs"][name])) for name in ("list", "both", "loop", "some", "none", "n0")
+    }
+    assert found == {
+        "list": ["array", "null"],
+        "both": ["null"],
+        "loop": [],
+        "some": ["integer", "null", "string"],
+        "none": [],
+        "n0": ["string"],
+    }

@@ -9,6 +9,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from turnkeeper.tools import ArgumentsRejectedError, Registry, ToolDefinitionError, check_arguments, tool
+from turnkeeper.tools.strict import strict_form
 
 
 class Item(BaseModel):
@@ -117,3 +118,10 @@ def test_more_than_a_request_takes_is_refused_by_the_registry() -> None:
         Registry([many("a", 17, {"anyOf": [{"type": "string"}, {"type": "null"}]})])
     with pytest.raises(ToolDefinitionError, match="at most 20 strict tools, and these are 21"):
         Registry([many(f"t{number}", 0, {}) for number in range(21)])
+
+
+def test_references_that_meet_again_are_followed_once() -> None:
+    steps = {f"n{at}": {"anyOf": [{"$ref": f"#/$defs/n{at + 1}"}] * 2} for at in range(60)}
+    schema = {"type": "object", "properties": {}, "additionalProperties": False}
+    whole = {**schema, "$defs": {**steps, "n60": {"type": "string"}}, "properties": {"q": {"$ref": "#/$defs/n0"}}}
+    assert strict_form(whole, "the tool") == whole

@@ -11,6 +11,7 @@ import jsonschema_rs
 
 from turnkeeper.errors import ToolDefinitionError
 from turnkeeper.tools.schema_tree import dangling_references, resolve
+from turnkeeper.tools.schema_work import MOST_WAYS, has_too_many_ways
 from turnkeeper.tools.wording import clean_value
 
 __all__ = ("schema_to_send", "validator_of")
@@ -26,6 +27,11 @@ def validator_of(schema: Mapping[str, Any], where: str) -> jsonschema_rs.Draft20
     if missing := dangling_references(copied):
         raise ToolDefinitionError(
             f"{where}: the schema refers to {missing[0]!r}, which is not inside it; put the definition under $defs"
+        )
+    if has_too_many_ways(copied):
+        raise ToolDefinitionError(
+            f"{where}: its references meet again so often that there are more than {MOST_WAYS:,} ways through them, and"
+            " to check one value could take for ever; refer to each definition once"
         )
     try:
         return jsonschema_rs.Draft202012Validator(copied, mask=VALUE, offline=True)

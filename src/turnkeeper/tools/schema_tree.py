@@ -74,12 +74,25 @@ def resolve(root: dict[str, Any], reference: str) -> dict[str, Any] | None:
 
 
 def dangling_references(root: dict[str, Any]) -> list[str]:
-    """Every `$ref` that doesn't resolve inside `root` itself."""
-    return [
-        schema["$ref"]
-        for _, schema in walk(root)
-        if isinstance(schema.get("$ref"), str) and resolve(root, schema["$ref"]) is None
-    ]
+    """Every `$ref` that doesn't resolve inside `root` itself, each once."""
+    anchors = _anchors(root)
+    named = dict.fromkeys(one["$ref"] for _, one in walk(root) if isinstance(one.get("$ref"), str))
+    return [reference for reference in named if _found(root, reference, anchors) is None]
+
+
+def _anchors(root: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for _, schema in walk(root):
+        if isinstance(anchor := schema.get("$anchor"), str):
+            found.setdefault(anchor, schema)
+    return found
+
+
+def _found(root: dict[str, Any], reference: str, anchors: Mapping[str, dict[str, Any]]) -> dict[str, Any] | None:
+    """`resolve`, with the anchors looked up once for all references."""
+    if reference.startswith("#") and (pointer := unquote(reference[1:])) and not pointer.startswith("/"):
+        return anchors.get(pointer)
+    return resolve(root, reference)
 
 
 _ANYTHING: dict[str, Any] = {}
@@ -95,15 +108,18 @@ class SchemaTree:
         self._targets: dict[str, dict[str, Any]] = {}
         # Keyed by identity: every schema asked for later is a part of `root`, which this object keeps alive.
         self._kinds: dict[int, frozenset[str]] = {}
-        waiting = [schema for _, schema in walk(root)]
+        anchors = _anchors(root)
+        parts = {id(schema): schema for _, schema in walk(root)}
+        waiting = list(parts.values())
         for schema in waiting:
             reference = schema.get("$ref")
             if isinstance(reference, str) and reference not in self._targets:
-                self._targets[reference] = target = resolve(root, reference) or _ANYTHING
-                waiting.extend(below for _, below in walk(target))
-        for schema in waiting:
-            if id(schema) not in self._kinds:
-                self._kinds[id(schema)] = self._find(schema, frozenset())
+                self._targets[reference] = target = _found(root, reference, anchors) or _ANYTHING
+                if id(target) not in parts:  # beside the schemas, under a keyword that is none
+                    new = [below for _, below in walk(target) if id(below) not in parts]
+                    parts |= {id(below): below for below in new}
+                    waiting += new
+        self._kinds = self._admitted(waiting)
 
     def follow(self, schema: dict[str, Any]) -> dict[str, Any]:
         """The schema that `schema` refers to, or itself; a reference to nowhere or to itself admits anything."""
@@ -121,21 +137,46 @@ class SchemaTree:
             return self._kinds.get(id(schema), ALL_KINDS)
         return frozenset() if schema is False else ALL_KINDS
 
-    def _find(self, branch: Any, above: frozenset[int]) -> frozenset[str]:
-        if not isinstance(branch, dict):
-            return self.kinds(branch)
-        schema = self.follow(branch)
-        if id(schema) in above:
-            # A union that refers to itself: the round trip adds nothing to what it admits.
-            return frozenset()
-        above |= {id(schema)}
-        kinds = _stated_kinds(schema)
-        for keyword in ("anyOf", "oneOf"):
-            if isinstance(branches := schema.get(keyword), list):
-                kinds &= frozenset().union(*(self._find(branch, above) for branch in branches))
-        for part in schema.get("allOf") or ():
-            kinds &= self._find(part, above)
-        return kinds
+    def _admitted(self, parts: list[dict[str, Any]]) -> dict[int, frozenset[str]]:
+        """The kinds of every part, the least that fits all of them: a union that refers to itself adds nothing to it.
+
+        Each kind of each part is settled once, and told once to whoever asks for it, so that the work grows as the
+        schema does, however often its references meet.
+        """
+        ends: dict[int, dict[str, Any]] = {}
+        end_of = {id(part): (end := self.follow(part), ends.setdefault(id(end), end))[0] for part in parts}
+        # How many conditions still keep a kind out; a condition is a union of branches, or one part of allOf.
+        missing = {name: dict.fromkeys(_stated_kinds(end), 0) for name, end in ends.items()}
+        asking: dict[int, list[tuple[int, set[str]]]] = {}
+        ready: list[tuple[int, set[str], str]] = []
+        for name, end in ends.items():
+            unions = [found for keyword in ("anyOf", "oneOf") if isinstance(found := end.get(keyword), list)]
+            for branches in (*unions, *([one] for one in end.get("allOf") or ())):
+                met: set[str] = set()
+                for kind in missing[name]:
+                    missing[name][kind] += 1
+                for branch in branches:
+                    if isinstance(branch, dict):
+                        target = end_of.get(id(branch)) or self.follow(branch)
+                        asking.setdefault(id(target), []).append((name, met))
+                    else:
+                        ready += [(name, met, kind) for kind in self.kinds(branch)]
+        admitted: dict[int, set[str]] = {name: set() for name in ends}
+        open_ = [(name, kind) for name, kinds in missing.items() for kind, count in kinds.items() if not count]
+        while open_ or ready:
+            if ready:
+                name, met, kind = ready.pop()
+                if kind in met or kind not in missing[name]:
+                    continue
+                met.add(kind)
+                missing[name][kind] -= 1
+                if missing[name][kind]:
+                    continue
+                open_.append((name, kind))
+            name, kind = open_.pop()
+            admitted[name].add(kind)
+            ready += [(asker, met, kind) for asker, met in asking.get(name, ())]
+        return {part: frozenset(admitted[id(end)]) for part, end in end_of.items()}
 
 
 def _stated_kinds(schema: dict[str, Any]) -> frozenset[str]:

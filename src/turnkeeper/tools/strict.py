@@ -64,6 +64,8 @@ def check_strict_totals(schemas: Iterable[dict[str, Any]]) -> None:
 
 
 def _refuse_recursion(root: dict[str, Any], where: str) -> None:
+    done: set[str] = set()  # references may meet again: each is followed once
+
     def visit(schema: dict[str, Any], open_references: tuple[str, ...]) -> None:
         for path, part in walk(schema):
             if path[:1] in {("$defs",), ("definitions",)}:
@@ -77,7 +79,9 @@ def _refuse_recursion(root: dict[str, Any], where: str) -> None:
                     f"{where}: strict mode takes no recursive types, and {name} contains itself; bound its depth, or "
                     "leave strict out"
                 )
-            visit(resolve(root, reference) or {}, (*open_references, reference))
+            if reference not in done:
+                visit(resolve(root, reference) or {}, (*open_references, reference))
+                done.add(reference)
 
     visit(root, ())
 
