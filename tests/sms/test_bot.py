@@ -336,3 +336,16 @@ async def test_a_number_can_be_forgotten_but_for_its_stop(open_stage: Open, url:
         assert stage.bot.store.forget(PHONE) == 3
         assert stage.bot.store.forget(PHONE) == 0
         assert stage.bot.store.is_opted_out(PHONE)
+
+
+async def test_a_start_that_was_kept_counts_no_more_after_the_number_is_forgotten(open_stage: Open, url: str) -> None:
+    old = sms.Incoming(id="SM" + "a" * 32, number=PHONE, text="START")
+    async with open_stage(url=url) as stage:
+        assert await stage.bot.receive(old) == "started"
+        assert await stage.text("STOP") == "stopped"
+        await stage.bot.quiet()
+        stage.bot.store.forget(PHONE)
+        assert await stage.bot.receive(old) == "duplicate"
+        await stage.bot.quiet()
+        assert stage.bot.store.is_opted_out(PHONE)
+        assert stage.bot.store.waiting() == []

@@ -210,3 +210,12 @@ def test_an_address_that_can_not_be_checked_is_refused(given: dict[str, str]) ->
     settings = {"public_url": URL, "account_sid": "AC", "auth_token": "t", **given}
     with pytest.raises(ConfigurationError):
         sms.webhook(lambda: (_ for _ in ()).throw(AssertionError), **settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("body", ["STOP", "“Стоп” ✋"])
+async def test_a_stop_that_comes_with_a_picture_is_a_stop(open_door: Any, body: str) -> None:
+    async with open_door() as door:
+        said = await door.post(door.stage.twilio.form(PHONE, body) | {"NumMedia": "1"})
+        await door.stage.bot.quiet()
+        assert (said.status_code, door.stage.bot.store.is_opted_out(PHONE)) == (200, True)
+        assert door.stage.bot.store.waiting() == []

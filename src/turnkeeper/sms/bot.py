@@ -95,7 +95,8 @@ class Bot:
         """
         number = checked_number(message.number)
         opted_out = await in_thread(self.store.is_opted_out, number)
-        keyword = Keyword(message.handled) if message.handled else keyword_in(message.text, opted_out=opted_out)
+        written = message.text if message.written is None else message.written
+        keyword = Keyword(message.handled) if message.handled else keyword_in(written, opted_out=opted_out)
         dropped = opted_out and keyword is None
         said = keyword is not None and (self.outbox.channel.confirms_keywords or bool(message.handled))
         most = self._most_per_hour if keyword in (None, Keyword.HELP) else 2**31

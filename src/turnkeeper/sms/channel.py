@@ -17,13 +17,15 @@ _E164 = re.compile(r"\+[1-9][0-9]{6,14}")
 class Incoming:
     """One message from a phone. `id` is the carrier's own, the same at every delivery; `number` is in E.164.
 
-    `handled` names the keyword that the carrier has answered and acted on itself, if it said so.
+    `handled` names the keyword that the carrier has answered and acted on itself, if it said so. `written` is what the
+    person wrote, where `text` says more than that; a keyword is looked for in it.
     """
 
     id: str
     number: str
     text: str
     handled: str = ""
+    written: str | None = None
 
 
 class NotSentError(TurnkeeperError):

@@ -49,10 +49,28 @@ _HELP = frozenset({"help", "info", "помощь", "справка", "aide", "hi
 def keyword_in(text: str, *, opted_out: bool) -> Keyword | None:
     """The keyword that the whole message is, or None."""
     plain = unicodedata.normalize("NFKC", text).casefold()
-    plain = "".join(char for char in plain if unicodedata.category(char) not in ("Cf", "Cc") or char.isspace())
-    word = " ".join(plain.strip(" \t\r\n.,!?;:'\"()[]。！？").split())
+    kept: list[str] = []
+    for char in plain:
+        kind = unicodedata.category(char)
+        if char.isspace():
+            kept.append(" ")
+        elif kind == "Pd":
+            kept.append("-")  # whichever dash the phone has put for it
+        elif kind not in ("Cf", "Cc"):
+            kept.append(char)
+    # Quotes, stars, dashes, emoji: whatever stands around the word is none of it.
+    first, last = 0, len(kept)
+    while first < last and not _is_of_word(kept[first]):
+        first += 1
+    while last > first and not _is_of_word(kept[last - 1]):
+        last -= 1
+    word = " ".join("".join(kept[first:last]).split())
     if word in _STOP:
         return Keyword.STOP
     if word in _START or (opted_out and word in _YES):
         return Keyword.START
     return Keyword.HELP if word in _HELP else None
+
+
+def _is_of_word(char: str) -> bool:
+    return unicodedata.category(char)[0] in "LN"

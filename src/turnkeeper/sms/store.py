@@ -195,13 +195,14 @@ class Store:
     def forget(self, number: str) -> int:
         """Take out what came from the number and went to it, but for an opt-out, which must hold; how many rows.
 
-        The conversation is another matter: `keeper.journal.erase`. What was not answered yet won't be.
+        The carrier's ids of what came stay, with no number and no text: a signed START that somebody has kept must not
+        count again. The conversation is another matter: `keeper.journal.erase`. What was not answered yet won't be.
         """
         with self._begin() as connection:
-            gone = [
-                connection.execute(sa.delete(one).where(one.c.number == number)).rowcount for one in (_received, _sent)
-            ]
-            return sum(gone)
+            bare = {"number": "", "keyword": None, "text": None}
+            came = connection.execute(sa.update(_received).where(_received.c.number == number).values(bare))
+            went = connection.execute(sa.delete(_sent).where(_sent.c.number == number))
+            return came.rowcount + went.rowcount
 
     # ----- what went out ---------------------------------------------------------------------------------------------
 

@@ -101,14 +101,14 @@ def _incoming(given: Mapping[str, str]) -> Incoming:
     name, kind = given.get("MessageSid", ""), given.get("OptOutType", "").lower()
     if not _MESSAGE.fullmatch(name):
         raise InputError("the form has no MessageSid")
-    text = given.get("Body", "")
+    text = written = given.get("Body", "")
     media = given.get("NumMedia", "0")
     if media not in ("", "0"):
         text = f"{text}\n[The user also sent {media} picture(s) or file(s), which can't be seen here.]".strip()
     if not text.strip():
         text = "[The message was empty.]"
     handled = kind if kind in ("stop", "start", "help") else ""
-    return Incoming(id=name, number=given.get("From", ""), text=text, handled=handled)
+    return Incoming(id=name, number=given.get("From", ""), text=text, handled=handled, written=written)
 
 
 async def _fields(request: Request) -> list[tuple[str, str]] | int:
