@@ -4,9 +4,11 @@
 |---|---|---|
 | 1 | the code of an e-mail change goes to the thief | `test_an_e_mail_change_sends_its_code_to_the_contact_on_file` |
 | 1 | the same in a confirmed session | `test_a_thief_in_a_confirmed_session_still_needs_the_old_contact` |
+| 1 | a change asked for before another one, confirmed after it | tests/attacks/test_hold.py |
 | 2 | the code's destination from the chat | `test_a_code_goes_nowhere_but_to_the_contact_on_file` |
 | 3 | replay, guessing, another conversation, after a change, twice at once | tests/desk/test_door.py |
 | 3 | late, by a second | `test_a_code_is_late_by_a_second` |
+| 4 | a code beside other numbers, or in another conversation | tests/attacks/test_typed_codes.py |
 | 4 | a code or token in a prompt, the journal, a log, an export | `test_a_code_is_in_no_record` |
 | 5 | tokens that are not good | `test_a_token_that_is_not_good_signs_nobody_in` |
 | 5 | a public key as a secret | `test_rules_that_would_let_a_key_be_swapped_are_refused` |

@@ -14,6 +14,7 @@ __all__ = (
     "ASKED",
     "ENDED",
     "KNOWN",
+    "MISPLACED",
     "NO_CHANGE",
     "RIGHT",
     "SENT",
@@ -34,6 +35,10 @@ ASKED = (
 )
 SENT = "A code of six digits was sent. Enter it in the form for codes, not in the chat; it is good for ten minutes."
 WRONG = "That code doesn't work. Check it, or ask for a new one."
+MISPLACED = (
+    "A code can't be used together with other numbers, or in another conversation. It is void now, and nobody has read"
+    " it. Ask for a new one, and enter it by itself."
+)
 RIGHT: dict[str, str] = {
     "identify": "Thank you, that is confirmed.",
     "act": "Thank you, that is confirmed.",

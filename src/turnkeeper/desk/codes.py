@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import secrets
 import unicodedata
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypeAlias
@@ -18,7 +20,19 @@ import sqlalchemy as sa
 
 from turnkeeper.desk import schema
 
-__all__ = ("CAPS", "DIGITS", "LIFETIME", "MOST_TRIES", "Code", "Codes", "Purpose", "Sealer", "digits_of")
+__all__ = (
+    "CAPS",
+    "DIGITS",
+    "LIFETIME",
+    "MOST_TRIES",
+    "Code",
+    "Codes",
+    "Purpose",
+    "Sealer",
+    "digits_of",
+    "number_of_six",
+    "windows_of",
+)
 
 DIGITS = 6
 LIFETIME = timedelta(minutes=10)
@@ -89,6 +103,31 @@ def digits_of(text: str) -> str | None:
     if len(kept) != DIGITS or not all(one.isdecimal() for one in kept):
         return None
     return "".join(str(unicodedata.decimal(one)) for one in kept)
+
+
+_RUN = re.compile(r"\d(?:[ -]{0,2}\d)*")
+
+
+def number_of_six(text: str) -> str | None:
+    """The first number in the text that has six digits, with no more than blanks and dashes between them."""
+    plain = "".join(_plain(character) for character in unicodedata.normalize("NFKC", text))
+    runs = (re.sub("[ -]", "", run[0]) for run in _RUN.finditer(plain))
+    return next((run for run in runs if len(run) == DIGITS), None)
+
+
+def windows_of(text: str) -> frozenset[str]:
+    """All that can be read as six digits in a row, whatever stands between them or around them."""
+    typed = (character for character in unicodedata.normalize("NFKC", text) if character.isdecimal())
+    digits = "".join(str(unicodedata.decimal(character)) for character in typed)
+    return frozenset(digits[at : at + DIGITS] for at in range(len(digits) - DIGITS + 1))
+
+
+def _plain(character: str) -> str:
+    """A digit of any script as ASCII's; every kind of dash and blank as one, what can't be seen as nothing."""
+    if character.isdecimal():
+        return str(unicodedata.decimal(character))
+    category = unicodedata.category(character)
+    return "" if category == "Cf" else "-" if category == "Pd" else " " if character.isspace() else character
 
 
 class Codes:
@@ -162,12 +201,22 @@ class Codes:
             self.void(table.c.id == code.id, "spent")
         return right
 
-    def is_right(self, code: Code, digits: str) -> bool:
-        """Whether those are its digits; nothing is counted, so it is for masking only."""
-        kept = self._connection.execute(
-            sa.select(schema.codes.c.code_hash).where(schema.codes.c.id == code.id)
-        ).scalar_one()
-        return hmac.compare_digest(str(kept), self._sealer.of(code, digits))
+    def among(self, session_id: str, windows: Collection[str]) -> dict[str, str]:
+        """Which open codes of the session, in any conversation, are among those digits: ids of codes, and the digits.
+
+        Nothing is counted, so it is for masking only: what it finds must not be accepted, or be void from then on,
+        unless `spend` counts the same message as a try. Else a message of many digits would be many free tries.
+        """
+        if not windows:
+            return {}
+        table = schema.codes
+        found: dict[str, str] = {}
+        for row in self._connection.execute(sa.select(table).where(table.c.session_id == session_id, *self._usable())):
+            code, kept = _code(row), str(row.code_hash)
+            right = [one for one in windows if hmac.compare_digest(kept, self._sealer.of(code, one))]
+            if right:
+                found[code.id] = right[0]
+        return found
 
     def void(self, which: sa.ColumnElement[bool], outcome: str) -> None:
         """Close the open codes among those: they are good for nothing any more."""

@@ -8,9 +8,7 @@ only as a confirmed change says. What an answer says, and how, is the same wheth
 from __future__ import annotations
 
 import os
-import re
 import secrets
-import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -25,6 +23,7 @@ from turnkeeper.desk.answers import (
     ASKED,
     ENDED,
     KNOWN,
+    MISPLACED,
     NO_CHANGE,
     RIGHT,
     SENT,
@@ -39,7 +38,7 @@ from turnkeeper.desk.answers import (
     Received,
 )
 from turnkeeper.desk.changing import Changes
-from turnkeeper.desk.codes import Code, Codes, Sealer, digits_of
+from turnkeeper.desk.codes import Code, Codes, Sealer, digits_of, number_of_six, windows_of
 from turnkeeper.desk.contact import contact_key
 from turnkeeper.desk.couriers import Carried, Courier, Notice, Post
 from turnkeeper.desk.database import Desk
@@ -55,7 +54,6 @@ __all__ = ("KEY_VARIABLE", "LONGEST_MESSAGE", "Door")
 KEY_VARIABLE = "TURNKEEPER_DESK_KEY"
 LONGEST_MESSAGE = 8_000
 """Characters of one message of a customer."""
-_SIX = re.compile(r"(?<!\d)(?<!\d[ -])\d(?:[ -]?\d){5}(?![ -]?\d)")
 
 
 class Door:
@@ -243,12 +241,21 @@ class Door:
     def intercept(self, visitor: tk.Principal, conversation_id: str, text: str) -> Confirmation | None:
         """For a channel without a form, and for whoever types the code into the chat: call it before the model sees it.
 
-        While a code is waited for, a message with six digits is a try, and is not for the model; None for every other.
+        While a code is waited for, a message with a number of six digits is a try, and is not for the model. Nor is one
+        that holds an open code of the session in any other way: run together with other numbers, spelled with dots,
+        or in another conversation. That is no try, so the code is void and another one has to be asked for. None for
+        every other message.
         """
-        found = _SIX.search("".join(_plain(character) for character in unicodedata.normalize("NFKC", text)))
-        if found is None or self.waiting(visitor, conversation_id) is None:
-            return None
-        return self.confirm(visitor, conversation_id, found[0])
+        number, windows = number_of_six(text), windows_of(text)
+        with self._records.reading() as repository:
+            codes = self._codes(repository)
+            waited, right = codes.open(visitor.id, conversation_id), codes.among(visitor.id, windows)
+        if right and not (waited is not None and right == {waited.id: number}):
+            with self._work(visitor) as (repository, sessions, session):
+                self._codes(repository).void(schema.codes.c.id.in_(right), "withdrawn")
+                repository.note("confirm", f"session:{session.id}", "refused", "code in the chat")
+                return self._refused(sessions, session, repository.now, MISPLACED)
+        return None if number is None or waited is None else self.confirm(visitor, conversation_id, number)
 
     def receive(self, visitor: tk.Principal, conversation_id: str, text: str, *, client: str = "") -> Received:
         """Call it for each message of a customer, before the model sees it: `seen`, `intercept`, and the caps."""
@@ -367,11 +374,3 @@ def _fits(code: Code, session: Session, now: datetime) -> bool:
     if code.purpose == "identify":
         return not session.is_proven(now)
     return session.is_proven(now) and session.customer_id == code.customer_id
-
-
-def _plain(character: str) -> str:
-    """A digit of any script as ASCII's; every kind of dash and blank as one, what can't be seen as nothing."""
-    if character.isdecimal():
-        return str(unicodedata.decimal(character))
-    category = unicodedata.category(character)
-    return "" if category == "Cf" else "-" if category == "Pd" else " " if character.isspace() else character
