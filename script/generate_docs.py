@@ -61,7 +61,7 @@ def machine() -> str:
     from turnkeeper.core.machine import TURN_TABLE, Phase
     from turnkeeper.core.replies import ASK_AGAIN_LIMIT, ENLARGE_LIMIT, REPLY_TABLE, RESEND_LIMIT
     from turnkeeper.core.tool_choice import ASKS, CHOICE_TABLE, ROUTE_TABLE
-    from turnkeeper.core.trust import TRUST_TABLE
+    from turnkeeper.core.trust import SERVER_RESULT_TABLE, TRUST_TABLE
 
     drawing = ["```mermaid", "stateDiagram-v2", f"    [*] --> {Phase.IDLE}"]
     everywhere = {event for _, event in TURN_TABLE}
@@ -107,6 +107,9 @@ def machine() -> str:
             "`core/trust.py`. What becomes of a call, by its tool's effect, once a result with untrusted text is in "
             "the conversation: `ask` is an approval, or the confirmation of whoever it runs for.",
             table(["effect", "then"], [[code(effect), code(then)] for effect, then in TRUST_TABLE.items()]),
+            "Whose text a result of the API's own tools holds, by the type of its block. `outside` counts as untrusted "
+            "from there on: for what stands behind it in the same reply, and for every later one.",
+            table(["result", "text"], [[code(kind), code(whose)] for kind, whose in SERVER_RESULT_TABLE.items()]),
             "## The tool choice",
             "`core/tool_choice.py`. How a choice goes out, by what the catalogue says of forced choices (`any` and a "
             "named tool) and whether the request has manual thinking.",

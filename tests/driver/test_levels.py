@@ -244,3 +244,24 @@ async def test_what_another_person_approved_runs_for_whoever_asked_even_if_their
             (found,) = await keeper.recover()
         assert [one.outcome for one in found.calls] == [outcome]
     assert done == [MEGAN]
+
+
+@pytest.mark.parametrize("lost", [True, False])
+async def test_reading_on_in_a_large_result_takes_the_level_of_the_tool_it_came_from(lost: bool) -> None:
+    world = World()
+    world.who = MEGAN
+
+    @tk.tool(effect="read", requires="confirmed")
+    def records() -> str:
+        """Long ones."""
+        return "Ж" * 300 + "SECRET-TAIL"
+
+    reads = reply(call("read_result", {"call_id": "toolu_1", "offset": 200}, id="toolu_3"))
+    leaves = reply(call("prove", {"how": "no" if lost else "code"}, id="toolu_2"))
+    api = MessagesAPI(script(reply(call("records", {}, id="toolu_1")), leaves, reads, "Over."))
+    tools = [records, *world.tools()]
+    async with agent_over(api, tools=tools, identity=world.identity, result_head=200).open() as keeper:
+        found = await (await keeper.conversation("c", principal=VISITOR)).send("go")
+    assert [one.outcome for one in found.calls] == ["succeeded", "succeeded", "failed" if lost else "succeeded"]
+    refused = "Not run: this is not available to the person you are talking with."
+    assert told(api, 3) == [refused if lost else "Ж" * 100 + "SECRET-TAIL"]

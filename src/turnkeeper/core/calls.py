@@ -13,10 +13,22 @@ from turnkeeper.core.events import (
     CallResolved,
     CallStarted,
     CallUnresolved,
+    ReplyReceived,
 )
+from turnkeeper.core.trust import read_before
 from turnkeeper.errors import IllegalEventError
 
-__all__ = ("CALL_TABLE", "OPEN_STATES", "WAITING_STATES", "Call", "CallEvent", "CallState", "moved", "word_of")
+__all__ = (
+    "CALL_TABLE",
+    "OPEN_STATES",
+    "WAITING_STATES",
+    "Call",
+    "CallEvent",
+    "CallState",
+    "asked_for",
+    "moved",
+    "word_of",
+)
 
 
 class CallState(enum.StrEnum):
@@ -83,6 +95,7 @@ class Call:
 
     `approval_id`, `digest`, `requested_at` and `expires_at` are those of its approval, where one was asked for;
     `edited_input` is the JSON text of the arguments that a person put in place of the model's, `decided_by` who did.
+    `untrusted` names the source of untrusted text that the model had read when it wrote the call.
     """
 
     id: str
@@ -98,6 +111,7 @@ class Call:
     expires_at: float | None = None
     edited_input: str | None = None
     decided_by: dict[str, str] | None = None
+    untrusted: str | None = None
 
     @property
     def is_open(self) -> bool:
@@ -119,6 +133,20 @@ def word_of(event: CallEvent) -> str:
     if isinstance(event, CallResolved):
         return f"{event.type}:{'happened' if event.happened else 'did_not_happen'}"
     return event.type
+
+
+def asked_for(event: ReplyReceived, source: str | None, found: tuple[int, str] | None) -> tuple[Call, ...]:
+    """The calls of a reply; `source` and `found` as in `trust.read_before`."""
+    return tuple(
+        Call(
+            id=c.id,
+            name=c.name,
+            index=c.index,
+            invalid_input=event.invalid_inputs.get(str(c.index)),
+            untrusted=read_before(c.index, source, found),
+        )
+        for c in event.calls
+    )
 
 
 def moved(call: Call, event: CallEvent) -> Call:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from turnkeeper.core.calls import Call, CallEvent, CallState, moved
+from turnkeeper.core.calls import Call, CallEvent, CallState, asked_for, moved
 from turnkeeper.core.changing import changed
 from turnkeeper.core.compacting import WINDOW_FULL
 from turnkeeper.core.decisions import Decision, EndTurn, Park, RunCalls, SendRequest, Wait
@@ -25,6 +25,7 @@ from turnkeeper.core.events import (
     ConversationStarted,
     Event,
     IdentityChanged,
+    MessagesImported,
     ReplyReceived,
     RequestFailed,
     RequestStarted,
@@ -37,6 +38,7 @@ from turnkeeper.core.limits import reached
 from turnkeeper.core.money import NOTHING, Money, spent
 from turnkeeper.core.replies import Action
 from turnkeeper.core.tool_choice import MET, UNMET
+from turnkeeper.core.trust import imported_source, outside_in, read_before
 from turnkeeper.errors import IllegalEventError
 from turnkeeper.types import Limits, Principal, TurnStatus, Usage
 
@@ -209,6 +211,8 @@ def _after(state: State, event: Event) -> State:
         return changed(state, phase=Phase.READY, turns=number, turn=turn)
     if isinstance(event, ConversationStarted | IdentityChanged):
         return _known(state, event)
+    if isinstance(event, MessagesImported):
+        return changed(state, untrusted=state.untrusted or imported_source(event.messages))
     change = _CHANGES.get(event.type)
     if change is None:
         return state
@@ -294,12 +298,10 @@ def _replied(state: State, turn: Turn, event: ReplyReceived) -> State:
         places={},
         left=0,
     )
-    state = changed(state, replies=state.replies + 1)
+    found, before = outside_in(event.blocks) if event.kept else None, state.untrusted
+    state = changed(state, replies=state.replies + 1, untrusted=read_before(len(event.blocks), before, found))
     if action is Action.RUN_CALLS:
-        calls = tuple(
-            Call(id=c.id, name=c.name, index=c.index, invalid_input=event.invalid_inputs.get(str(c.index)))
-            for c in event.calls
-        )
+        calls = asked_for(event, before, found)
         places = {call.id: place for place, call in enumerate(calls)}
         turn = changed(turn, calls=calls, places=places, left=len(calls))
         return changed(state, phase=Phase.ACTING, turn=turn)
@@ -353,13 +355,8 @@ _CHANGES: dict[str, Callable[[State, Turn, Any], State]] = {
     "request_started": _requested,
     "request_failed": _failed,
     "reply_received": _replied,
-    "call_rejected": _called,
-    "call_started": _called,
-    "call_finished": _called,
-    "call_unresolved": _called,
-    "call_resolved": _called,
-    "approval_requested": _called,
-    "approval_decided": _called,
+    **dict.fromkeys(("call_rejected", "call_started", "call_finished", "call_unresolved", "call_resolved"), _called),
+    **dict.fromkeys(("approval_requested", "approval_decided"), _called),
     "turn_parked": _parked,
     "turn_woken": _woken,
     "turn_ended": _ended,

@@ -87,16 +87,13 @@ class Preparer:
         except ArgumentsRejectedError as error:
             return Rejection("bad_arguments", str(error))
 
-    async def approval_for(self, one: Ready, untrusted: str | None) -> ApprovalRequested | None:
-        """The request for approval that this call needs first, None if it may run now.
-
-        `untrusted` is the source of untrusted text in the history, None where there is none.
-        """
+    async def approval_for(self, one: Ready) -> ApprovalRequested | None:
+        """The request for approval that this call needs first, None if it may run now."""
         if one.call.state is not CallState.REQUESTED:
             return None
         who = one.who
         policy = await needs_approval(one.tool, one.arguments, who, self._conversation_id)
-        reason = "" if one.tool.when_untrusted == "run" else reason_to_ask(one.tool.effect, untrusted)
+        reason = "" if one.tool.when_untrusted == "run" else reason_to_ask(one.tool.effect, one.call.untrusted)
         if not policy and reason:
             policy = OwnConfirmation(reason, level=_level(who))
         if not policy:

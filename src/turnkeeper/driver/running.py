@@ -24,6 +24,7 @@ from turnkeeper.driver.preparing import Preparer, Ready, Rejection
 from turnkeeper.driver.recorder import Recorder
 from turnkeeper.driver.recovery import RERUN, NotHappenedError, ask_the_world
 from turnkeeper.driver.standing import Standing, hidden_from
+from turnkeeper.errors import ToolError
 from turnkeeper.tools import MOST_KEPT, READ_RESULT, RESULT_LIMIT, Outcome, ToolContext, head_of, run_call
 from turnkeeper.types import Block, Principal
 from turnkeeper.updates import CallFinished as CallFinishedUpdate
@@ -88,7 +89,7 @@ class CallRunner:
             elif call.state is CallState.STARTED and call.effect not in RERUN:
                 if await self._may_run_again(prepared):
                     ready.append(prepared)
-            elif request := await self._preparer.approval_for(prepared, self._recorder.state.untrusted):
+            elif request := await self._preparer.approval_for(prepared):
                 self._recorder.stage(request, *self._preparer.updates_for(request, prepared))
             else:
                 ready.append(prepared)
@@ -313,12 +314,22 @@ class CallRunner:
 
     async def _whole(self, reader: str, call_id: str) -> tuple[str, int] | None:
         """The whole of a large result of this conversation, for the call `reader` of the tool that reads on."""
+        kept: CallFinished | None = None
         for event in reversed(await self._recorder.written()):
             if isinstance(event, CallFinished) and event.call_id == call_id and event.whole is not None:
-                if event.untrusted is not None:
-                    self._read_from[reader] = event.untrusted
-                return str(decode(event.whole)), self._about.head or RESULT_LIMIT
+                kept = event
+            elif isinstance(event, CallStarted) and event.call_id == call_id and kept is not None:
+                await self._check_may_read(event.tool)
+                if kept.untrusted is not None:
+                    self._read_from[reader] = kept.untrusted
+                return str(decode(str(kept.whole))), self._about.head or RESULT_LIMIT
         return None
+
+    async def _check_may_read(self, name: str) -> None:
+        """ToolError unless whoever is talking may use the tool whose result is read; of one that is gone nobody may."""
+        tool = self._preparer.registry.get(name)
+        if tool is None or (tool.requires is not None and not reaches(await self._about.standing.now(), tool.requires)):
+            raise ToolError(NOT_ALLOWED)
 
     async def _with_progress(self, one: Ready, connection: Any) -> Outcome:
         """Run the call while what it reports is passed on; with a transaction open nobody is waited for: afterwards."""

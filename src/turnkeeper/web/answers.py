@@ -20,6 +20,7 @@ from turnkeeper.errors import (
     ConversationBusyError,
     InputError,
     TurnkeeperError,
+    UnconfirmedError,
     UnknownApprovalError,
     UnknownConversationError,
 )
@@ -36,6 +37,7 @@ _STATUS: tuple[tuple[type[TurnkeeperError], int], ...] = (
     (ApprovalExpiredError, 409),
     (ConversationBusyError, 409),
     (ApprovalRefusedError, 403),
+    (UnconfirmedError, 403),
     (ArgumentsRejectedError, 422),
     (InputError, 422),
 )

@@ -93,10 +93,14 @@ async def new_conversation(request: Request) -> Response:
 
 
 async def own(service: Service, name: str, session: Session) -> None:
-    """UnknownConversationError unless the conversation is the session's principal's."""
+    """UnknownConversationError unless the conversation is the session's principal's.
+
+    UnconfirmedError if it was held with proof of who they are, and that has run out.
+    """
     owner = await service.owner(name)
     if not is_owner(owner, session.principal):
         raise UnknownConversationError(f"no conversation {name!r} in this journal")
+    await service.admit(name, session.principal)
 
 
 def is_owner(owner: Principal | None, who: Principal) -> bool:
@@ -117,6 +121,7 @@ async def send_message(request: Request) -> Response:
     wait = door.messages.take(f"{session.principal.kind}:{session.principal.id}")
     if wait:
         raise RefusedError(429, "too_many_messages", "too many messages in a short time", wait=wait)
+    await service.admit(name, session.principal)  # its turn would be refused, where nobody sees it
     added = await take_in(service, name, body.text, key=key, principal=session.principal)
     return JSONAnswer({"conversation": name, "key": key, "status": "queued" if added else "duplicate"}, 202)
 

@@ -221,6 +221,13 @@ class Service:
         self.kick(conversation_id)
         return added
 
+    async def admit(self, conversation_id: str, principal: Principal) -> None:
+        """UnconfirmedError if it was held with proof of who somebody is, and the principal has none (any more).
+
+        UnknownConversationError if it is another principal's.
+        """
+        await self.keeper.conversation(conversation_id, principal=principal)
+
     async def stop(self, conversation_id: str, *, principal: Principal | None) -> bool:
         """End the conversation's turn as cancelled, at once or as soon as it begins; False if there is none.
 
@@ -233,8 +240,11 @@ class Service:
         if conversation_id in self._at_work:
             self._stopping.add(conversation_id)
             return True
-        who = principal or await self.owner(conversation_id)  # staff end it in its owner's name
-        conversation = await self.keeper.conversation(conversation_id, principal=who)
+        who = principal or await self.owner(conversation_id)  # staff end it in its owner's name, proven or not
+        conversation = self.keeper.unopened(conversation_id, principal=who)
+        await conversation.load()
+        if principal is not None:
+            await conversation.admit()
         if not conversation.is_open:
             return False
         await conversation.cancel()

@@ -99,7 +99,10 @@ class Asker:
         return self.door.running
 
     async def look(self, name: str) -> Looked:
-        """The conversation of that id. UnknownConversationError (404) if it is another's."""
+        """The conversation of that id. UnknownConversationError (404) if it is another's.
+
+        UnconfirmedError (403) if it was held with proof of who they are, and that has run out.
+        """
         conversation = checked_conversation(name)
         events = await self.service.journal.read(conversation)
         owner: Principal | None = None
@@ -112,6 +115,8 @@ class Asker:
         exists = bool(events) or owner is not None
         if exists and not self.staff and not is_owner(owner, self.who):
             raise UnknownConversationError(f"no conversation {conversation!r} in this journal")
+        if exists and not self.staff:
+            await self.service.admit(conversation, self.who)
         about = known(conversation, events, self.service, calls=self.calls)
         return Looked(conversation=conversation, owner=owner, about=about)
 
