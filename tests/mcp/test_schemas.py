@@ -11,7 +11,7 @@ import pytest
 
 import turnkeeper as tk
 from tests.mcp.conftest import called, described, served
-from turnkeeper.errors import ArgumentsRejectedError
+from turnkeeper.errors import ArgumentsRejectedError, ToolDefinitionError
 from turnkeeper.mcp.schemas import input_schema
 from turnkeeper.tools import check_arguments
 from turnkeeper.tools.schema_tree import dangling_references
@@ -161,3 +161,75 @@ async def test_hints_of_a_stranger_decide_nothing() -> None:
             ("read", None, 7),
             ("once", "always", 7),
         ]
+
+
+HIDDEN = (
+    "\u200b",
+    "\u200d",
+    "\u200f",
+    "\u00ad",
+    "\u061c",
+    "\u2060",
+    "\u2064",
+    "\U000e0041",
+    "\U000e0100",
+    "\U000e01ef",
+)
+
+
+async def test_what_nobody_sees_is_taken_out_of_every_text_of_a_schema() -> None:
+    hidden = "".join(HIDDEN)
+    deep = {
+        "type": "array",
+        "title": f"A{hidden}",
+        "items": {"type": "string", "description": f"город{hidden} 👩‍💻 می‌خواهم ❤️"},
+    }
+    schema = {
+        "type": "object",
+        "description": f"{hidden}All",
+        "$comment": f"c{hidden}",
+        "x-note": [f"n{hidden}"],
+        "properties": {
+            "enum": {"description": f"a name{hidden} that is a keyword", "type": "string", "default": f"d{hidden}"},
+            "q": {"anyOf": [{"$ref": "#/$defs/D"}, {"examples": [{"k": f"e{hidden}"}]}]},
+        },
+        "$defs": {"D": deep},
+    }
+    async with tk.mcp.connect({"s": served([described("t", input_schema=schema)])}) as tools:
+        (tool,) = tools
+    sent = tool.definition["input_schema"]
+    assert not any(one in str(sent).replace("👩‍💻", "") for one in HIDDEN)
+    assert sent["$defs"]["D"] == {
+        "type": "array",
+        "title": "A",
+        "items": {"type": "string", "description": "город 👩‍💻 می‌خواهم ❤️"},
+    }
+    assert sent["properties"]["enum"] == {"description": "a name that is a keyword", "type": "string", "default": "d"}
+    assert (sent["description"], sent["x-note"]) == ("All", ["n"])
+
+
+@pytest.mark.parametrize("hidden", HIDDEN)
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"enum": ["a", "b\0"]},
+        {"const": {"k": ["\0"]}},
+        {"pattern": "^\0$"},
+        {"properties": {"k\0": True}},
+        {"required": ["k\0"]},
+        {"dependentRequired": {"k": ["k\0"]}},
+        {"patternProperties": {"\0": {}}},
+    ],
+)
+async def test_what_nobody_sees_and_arguments_are_judged_by_is_refused(hidden: str, part: dict[str, Any]) -> None:
+    def put(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {put(key): put(one) for key, one in value.items()}
+        if isinstance(value, list):
+            return [put(one) for one in value]
+        return value.replace("\0", hidden) if isinstance(value, str) else value
+
+    schema = {"type": "object", "properties": {"q": {"type": "object", "items": put(part)}}}
+    with pytest.raises(ToolDefinitionError, match=rf"a character that nobody sees, U\+{ord(hidden):04X}, in "):
+        input_schema(schema, "the tool")
+    assert input_schema({"type": "object", "properties": {"q": {"enum": ["👩‍💻", "می‌خواهم", "❤️"]}}}, "the tool")

@@ -15,16 +15,19 @@ __all__ = ("LONGEST_NAME", "SEPARATOR", "legal_name")
 LONGEST_NAME = 64
 SEPARATOR = "__"
 _MARK = 8
+_MARKED = re.compile(rf"_[0-9a-f]{{{_MARK}}}\Z")
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def legal_name(server: str, tool: str) -> str:
     """`server__tool` where that is legal and can be read in one way only, else made so and marked with a hash of both.
 
-    The mark is there whenever something had to be changed: `a/b` and `a.b` stay two tools, whichever came first.
+    The mark is there whenever something had to be changed: `a/b` and `a.b` stay two tools, whichever came first. A tool
+    whose own name ends as a mark does gets one too, so that none can be named to look like another's marked name.
     """
     name = f"{_ILLEGAL.sub('_', server)}{SEPARATOR}{_ILLEGAL.sub('_', tool)}"
     one_reading = server and tool and SEPARATOR not in server and not server.endswith("_")
+    one_reading = one_reading and not _MARKED.search(name)
     if one_reading and name == f"{server}{SEPARATOR}{tool}" and len(name) <= LONGEST_NAME:
         return name
     both = f"{len(server)}:{server}{tool}".encode("utf-8", "surrogatepass")

@@ -7,7 +7,6 @@ whoever wrote it, so they decide nothing: the effect is what the entry declares.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from turnkeeper.mcp.connection import Connection, LostError, NotSentError
 from turnkeeper.mcp.naming import legal_name
 from turnkeeper.mcp.results import content_of
 from turnkeeper.mcp.schemas import input_schema
+from turnkeeper.mcp.unseen import seen
 from turnkeeper.tools import Tool, ToolContext
 from turnkeeper.tools.wording import clean_value, cut
 from turnkeeper.types import Block, Effect
@@ -35,8 +35,6 @@ KEY = "turnkeeper/key"
 """The member of a call's `_meta` with its key: the same whenever the same call is made."""
 
 _REPEATABLE = ("read", "idempotent")
-# What nobody sees and a model reads: bidirectional controls, zero-width characters, tag characters.
-_HIDDEN = re.compile("[\u200b\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]")
 
 
 def definition_of(tool: mcp_types.Tool) -> dict[str, Any]:
@@ -95,7 +93,7 @@ def offered(
 
 def _described(entry: ServerEntry, tool: mcp_types.Tool) -> str:
     text = tool.description or tool.title or (tool.annotations.title if tool.annotations else None) or ""
-    said = _HIDDEN.sub("", text).strip()
+    said = seen(text).strip()
     return cut(f"[a tool of the MCP server {entry.name!r}, in that server's own words]\n{said}", DESCRIPTION_LIMIT)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from turnkeeper.errors import ToolDefinitionError
 from turnkeeper.mcp.mending import ODD
+from turnkeeper.mcp.unseen import seen_schema
 
 __all__ = ("DEEPEST", "input_schema")
 
@@ -34,7 +35,7 @@ def input_schema(schema: Mapping[str, Any], where: str) -> dict[str, Any]:
         raise ToolDefinitionError(f"{where}: {schema[ODD]}")
     if _depth(schema) > DEEPEST:
         raise ToolDefinitionError(f"{where}: its schema is nested more than {DEEPEST} levels deep")
-    found: dict[str, Any] = _modern(dict(schema))
+    found: dict[str, Any] = _modern(seen_schema(schema, where))
     properties = found.get("properties")
     if properties is not None and not isinstance(properties, dict):
         raise ToolDefinitionError(f"{where}: the properties of its schema are no object")

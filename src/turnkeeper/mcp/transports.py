@@ -23,6 +23,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from turnkeeper.mcp.configuration import ServerEntry
 from turnkeeper.mcp.mending import mended
+from turnkeeper.mcp.unseen import printable
 from turnkeeper.tools.masking import mask
 from turnkeeper.tools.wording import clean
 
@@ -55,7 +56,7 @@ class LastWords:
     def _read(self, descriptor: int) -> None:
         with os.fdopen(descriptor, "rb") as stream:
             for raw in iter(lambda: stream.readline(_LONGEST_LINE), b""):
-                line = mask(clean(raw.decode("utf-8", "replace"))).rstrip()
+                line = mask(printable(clean(raw.decode("utf-8", "replace")))).rstrip()
                 if line:
                     self._lines.append(line)
                     logger.info("MCP server %s says: %s", self._server, line)
