@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 import turnkeeper as tk
 from tests.web.served import Customer, serving
+from tests.web.standard.fronts import Shop, frames, opened, user
+from turnkeeper.errors import UnconfirmedError
 from turnkeeper.testing import MessagesAPI, call, reply, script
-from turnkeeper.web import app
+from turnkeeper.web import Service, app
+from turnkeeper.web.takeover import take_over, taken_by
 
 SECRET = "Ваш заказ 24601 给 Megan 📦"
 MEGAN = tk.Principal("customer", "8259147", "confirmed")
@@ -86,3 +90,45 @@ def test_what_was_never_held_with_proof_stays_open() -> None:
         with customer.stream(name) as stream:
             stream.until("ended")
         assert customer.http.get(f"/api/conversations/{name}").status_code == 200
+
+
+def test_front_ends_of_standard_protocols_are_refused_alike_and_staff_still_looks() -> None:
+    sessions = Sessions()
+    api = MessagesAPI(script(SECRET))
+    said = {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "Где?"}]}
+    with opened(Shop().app(api, agent={"identity": sessions.identity})) as front:
+        one = front()
+        one.chat("c-1", [said])
+        sessions.who = None
+        refused = [
+            one.http.get("/api/chat/c-1/messages"),
+            one.http.get("/api/chat/c-1/stream", params={"again": "1"}),
+            one.http.post("/api/chat", json={"id": "c-1", "messages": [{**said, "id": "m2"}]}),
+            one.post("c-1", [user("m2", "again")]),
+            one.post("c-1"),
+        ]
+        assert [(answer.status_code, answer.json()["error"]["code"]) for answer in refused] == [
+            (403, "unconfirmed")
+        ] * len(refused)
+        assert SECRET in json.dumps(list(frames(front(console=True).post("c-1"))), ensure_ascii=False)
+    assert len(api.requests) == 1
+
+
+@pytest.mark.anyio
+async def test_staff_takes_a_conversation_over_whose_owner_has_no_proof_any_more() -> None:
+    @tk.tool(approval="always")
+    def refund() -> str:
+        """Refund."""
+        return "done"
+
+    sessions = Sessions()
+    visitor = tk.Principal("customer", "v-1")
+    api = MessagesAPI(script(reply(call("refund", {}))))
+    async with tk.Agent(tools=[refund], client=api, identity=sessions.identity).open() as keeper:
+        await (await keeper.conversation("c", principal=visitor)).send("refund me")
+        sessions.who = None
+        service = Service(keeper)
+        with pytest.raises(UnconfirmedError):
+            await service.stop("c", principal=visitor)
+        await take_over(service, "c", by=tk.Principal("staff", "ana"))
+        assert taken_by(await keeper.journal.read("c")) == "ana"
