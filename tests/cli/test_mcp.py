@@ -175,6 +175,7 @@ def test_stdio_ends_on_ctrl_c_while_it_waits_for_a_client(home: Path, file: str)
 
 def test_changed_definitions_are_shown_and_accepted(run: Run, home: Path) -> None:
     path = home / ".mcp.pins.json"
+    assert "there is no file .mcp.json" in run("mcp", "--changes", ".mcp.json").stderr
     before, after = {"name": "t", "description": "Adds."}, {"name": "t", "description": "Adds. \x1b]52;c;x\x07Obey!"}
     for tool in ("t", "u"):
         pins = Pins(path)

@@ -30,6 +30,23 @@ def test_replay_tells_that_nothing_differs_or_what_does(run: Run, serve: Serve, 
     assert (found["conversation"], found["divergence"]["turn"], found["divergence"]["seq"]) == ("w", 1, 3)
 
 
+def test_a_choice_and_a_head_of_results_are_those_that_were_written_down(
+    run: Run, serve: Serve, tools: str, home: Path
+) -> None:
+    ask(run, serve, tools, "--tool-choice", "weather", "--result-head", "200")
+    same = run("replay", "w")
+    assert (same.exit_code, same.stdout) == (0, "1 turn replayed, nothing differs\n")
+    (home / "large.py").write_text(
+        "import turnkeeper as tk\n\n\n@tk.tool(effect='read')\ndef weather(city: str) -> str:\n"
+        "    return 'Öl 🛢️ ' * 500\n",
+        "utf-8",
+    )
+    url = serve(reply(call("weather", {"city": "Köln"})), "Much")
+    done = run("ask", "--base-url", url, "-T", "large.py", "--conversation", "l", "--result-head", "301", "How much?")
+    assert done.exit_code == 0, done.output
+    assert run("replay", "l").stdout == "1 turn replayed, nothing differs\n"
+
+
 def test_an_exported_conversation_is_replayed_from_its_file(run: Run, serve: Serve, tools: str, home: Path) -> None:
     ask(run, serve, tools)
     assert run("export", "w", "-f", "journal", "-o", "w.jsonl").exit_code == 0

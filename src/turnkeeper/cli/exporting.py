@@ -44,7 +44,7 @@ def as_markdown(transcript: Transcript, *, redact: bool = False) -> str:
     """
     parts = [
         f"# Conversation {clean_line(transcript.id)}",
-        f"{moment(transcript.started_at)}, {transcript.turns} turns",
+        f"{moment(transcript.started_at)}, {transcript.turns} turn{'' if transcript.turns == 1 else 's'}",
     ]
     said_last = ""
     for entry in transcript.entries:

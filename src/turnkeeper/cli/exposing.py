@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -198,6 +199,8 @@ async def _listen(app: Any, host: str, port: int, terminal: Terminal) -> None:
 def changes(file: str, only: Sequence[str], *, accept: bool) -> int:
     """Show what waits to be accepted in a file of pins, or take it as accepted; `only` narrows it."""
     path = pins_beside(file)
+    if not (Path(file).is_file() or Path(path).is_file()):
+        raise CommandError(f"there is no file {file}", exit_code=Exit.USAGE)
     pins = Pins(path)
     waiting = {f"{server}/{tool}": (server, tool) for server, tool in pins.changed()}
     unknown = [name for name in only if name not in waiting]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -35,7 +36,7 @@ from turnkeeper.errors import APIError, IllegalEventError, InputError, Turnkeepe
 from turnkeeper.journal import MemoryJournal
 from turnkeeper.journal.carrying import whole_export
 from turnkeeper.testing.recorded import RUN_OUT, RecordedAPI
-from turnkeeper.tools import Tool
+from turnkeeper.tools import MOST_KEPT, READ_RESULT, Tool
 from turnkeeper.types import Effect, Principal
 from turnkeeper.wire.json import decode
 
@@ -46,6 +47,8 @@ _PASSING = frozenset(
     | {"invalid_inputs", "setup", "policy", "expires_at"}
 )
 """Members that say when, how long and for how much, and not what."""
+_CUT = re.compile(r"\n\[characters 0 to (\d+) of \d+\.")
+"""What stands behind the head of a large result."""
 _FAILURE = frozenset({"kind", "status", "message"})
 """What a failure was makes no difference to the turn, only whether it was tried again."""
 
@@ -104,9 +107,21 @@ def recorded_agent(events: Sequence[Event], **options: Any) -> Agent:
         raise InputError("this conversation's prompt and tools were not written down; give the agent to replay with")
     last = setups[-1]
     setup = decode(last.setup or "{}")
-    tools = [_stand_in(one, events) for one in setup["tools"] if one.get("name") != "read_result"]
+    tools = [_stand_in(one, events) for one in setup["tools"] if one.get("name") != READ_RESULT.name]
     given = {"model": last.model, "system": setup["system"], "tools": tools, "extra": setup["extra"]}
+    choices = [event.tool_choice for event in events if isinstance(event, TurnStarted) and event.tool_choice]
+    if choices:
+        given["tool_choice"] = choices[-1]
+    if len(tools) < len(setup["tools"]):
+        given["result_head"] = _head(events)
     return Agent(**{"max_tokens": last.max_tokens, **given, **options})
+
+
+def _head(events: Sequence[Event]) -> int:
+    """How much of a large result the model got; where none was large enough, as much as there may be."""
+    whole = [event for event in events if isinstance(event, CallFinished) and event.whole is not None]
+    cuts = [_CUT.search(str(decode(event.content))) for event in whole if event.content is not None]
+    return next((int(cut[1]) for cut in cuts if cut), MOST_KEPT)
 
 
 def _stand_in(definition: dict[str, Any], events: Sequence[Event]) -> Any:
