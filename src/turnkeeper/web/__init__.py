@@ -1,6 +1,6 @@
 """The web door: a customer's chat page, an operator's console, a JSON API, event streams.
 
-`app(agent, …)` gives an ASGI application; `turnkeeper serve` runs it for TechNova Desk.
+`app(agent, …)` gives an ASGI application.
 """
 
 from __future__ import annotations

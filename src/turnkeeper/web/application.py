@@ -1,4 +1,4 @@
-"""The ASGI application: both pages, the JSON API, the event streams."""
+"""The ASGI application: the page, the JSON API, the event streams."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from turnkeeper.web.answers import handlers
 from turnkeeper.web.door import Customer, Door
 from turnkeeper.web.guards import Guard
 from turnkeeper.web.live import Filter
+from turnkeeper.web.proxies import Proxies
 from turnkeeper.web.rates import Rates
 from turnkeeper.web.routes import routes
 from turnkeeper.web.service import Service
@@ -39,6 +40,7 @@ def app(  # noqa: PLR0913 - options by name, each with a default
     staff: Staff | None = None,
     customer: Customer | None = None,
     hosts: Iterable[str] = LOOPBACK,
+    proxies: Iterable[str] = (),
     inject: Inject | None = None,
     make_filter: Callable[[], Filter] | None = None,
     rates: Rates | None = None,
@@ -60,6 +62,7 @@ def app(  # noqa: PLR0913 - options by name, each with a default
             without it, customers are anonymous, each browser one of its own.
         hosts: Names under which the service is reached; requests for others are refused. `"*"` takes any: for an
             application mounted behind one that has checked.
+        proxies: Addresses and networks of reverse proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.
         inject: The tools' Injected parameters, by conversation and principal.
         make_filter: Makes what chooses the customer's part of a reply, such as `turnkeeper.desk.ReplyFilter`.
         rates: Limits; see `Rates`.
@@ -105,7 +108,7 @@ def app(  # noqa: PLR0913 - options by name, each with a default
 
     made = Starlette(
         routes=[*routes(), *(more(door) if more is not None else ())],
-        middleware=[Middleware(Guard, hosts=tuple(hosts), rates=limits, clock=agent.now)],
+        middleware=[Middleware(Guard, hosts=tuple(hosts), rates=limits, clock=agent.now, proxies=Proxies(proxies))],
         exception_handlers=handlers,
         lifespan=lifespan,
     )

@@ -11,6 +11,7 @@ import anyio
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from turnkeeper.web.proxies import Proxies
 from turnkeeper.web.rates import Buckets, Rates
 
 __all__ = ("CSP", "Guard", "host_of")
@@ -38,8 +39,11 @@ _BODY_SECONDS = 20.0
 class Guard:
     """The outermost layer. `hosts` are the names under which the service is reached, without port."""
 
-    def __init__(self, app: ASGIApp, *, hosts: Iterable[str], rates: Rates, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, app: ASGIApp, *, hosts: Iterable[str], rates: Rates, clock: Callable[[], float], proxies: Proxies
+    ) -> None:
         self._app = app
+        self._proxies = proxies
         self._hosts = frozenset(one.lower() for one in hosts)
         self._rates = rates
         self._posts = Buckets(rates.posts, clock)
@@ -51,6 +55,7 @@ class Guard:
             return
         sender = _with_headers(send)
         headers = Headers(scope=scope)
+        scope = self._proxies.seen_through(scope, headers)
         refusal = self._refusal(scope, headers)
         if refusal is not None:
             await _refuse(sender, *refusal)

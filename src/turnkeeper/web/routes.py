@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.routing import BaseRoute, Route
 
-from turnkeeper.web import customers, places
+from turnkeeper.web import customers, pages, places
 
 __all__ = ("routes",)
 
@@ -14,6 +14,8 @@ _ONE = "/api/conversations/{conversation}"
 def routes() -> list[BaseRoute]:
     """Paths, methods, handlers."""
     return [
+        Route("/", pages.chat),
+        Route("/assets/{name}", pages.asset),
         Route("/healthz", places.health),
         Route("/metrics", places.metrics),
         Route("/api/session", customers.show_session, methods=["GET"]),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import ipaddress
 import re
 import secrets
 from collections.abc import Mapping, Sequence
@@ -16,6 +15,7 @@ from starlette.requests import Request
 
 from turnkeeper.errors import ConfigurationError
 from turnkeeper.types import Principal
+from turnkeeper.web.proxies import PEER, Proxies
 from turnkeeper.web.sessions import Session, Sessions
 
 __all__ = ("Staff", "hashed", "matches", "read_passwords")
@@ -43,11 +43,7 @@ class Staff:
             raise ConfigurationError(
                 f"the header {self.header} names staff, so it is believed from the proxy only: name the proxy's address"
             )
-        for one in self.proxies:
-            try:
-                ipaddress.ip_network(one)
-            except ValueError as error:
-                raise ConfigurationError(f"the proxy {one!r} is no address and no network") from error
+        Proxies(self.proxies)
 
     @classmethod
     def from_file(cls, path: str | Path) -> Staff:
@@ -81,13 +77,9 @@ class Staff:
         """Whom a trusted proxy has signed in."""
         assert self.header is not None
         names = request.headers.getlist(self.header)
-        if len(names) != 1 or not _NAME.fullmatch(names[0]) or request.client is None:
+        if len(names) != 1 or not _NAME.fullmatch(names[0]):
             return None
-        try:
-            peer = ipaddress.ip_address(request.client.host)
-        except ValueError:
-            return None
-        return names[0] if any(peer in ipaddress.ip_network(one) for one in self.proxies) else None
+        return names[0] if Proxies(self.proxies).holds(str(request.scope.get(PEER, ""))) else None
 
 
 def read_passwords(path: str | Path) -> dict[str, str]:
@@ -105,7 +97,9 @@ def read_passwords(path: str | Path) -> dict[str, str]:
             continue
         name, _, kept = line.strip().partition(":")
         if not _NAME.fullmatch(name) or _parts(kept) is None:
-            raise ConfigurationError(f"{path}, line {number}: expected NAME:HASH, as `turnkeeper serve --help` tells")
+            raise ConfigurationError(
+                f"{path}, line {number}: expected NAME:HASH, as `python -m turnkeeper.web.staff NAME` prints"
+            )
         found[name] = kept
     if not found:
         raise ConfigurationError(f"the staff file {path} names nobody")
