@@ -27,7 +27,7 @@ FACE = "turnkeeper"
 """Stands for the package's own `__init__`, the public face."""
 
 ORDER: tuple[frozenset[str], ...] = (
-    frozenset({"errors", "types", "updates", "tagged", "redaction"}),
+    frozenset({"errors", "types", "updates", "tagged", "redaction", "hidden", "serving"}),
     frozenset({"wire"}),
     frozenset({"core"}),
     frozenset({"tools"}),
@@ -50,7 +50,7 @@ ONLY: dict[str, frozenset[str]] = {
     # Tools are plain functions with a schema; they know nothing of the loop that runs them.
     "tools": frozenset({"errors", "types", "redaction"}),
     # An independent judge: it shares the shapes of the wire, never the rules of the core.
-    "simulator": frozenset({"errors", "types", "wire", "models"}),
+    "simulator": frozenset({"errors", "types", "wire", "models", "serving"}),
     # An application like any user's: the face, and the submodules that the face names as public.
     "desk": frozenset({FACE, "errors", "updates", "tagged", "redaction"}),
     "research": frozenset({FACE, "errors", "updates", "tagged"}),
@@ -65,7 +65,7 @@ ALSO: dict[str, frozenset[str]] = {
 }
 """Parts that may import more than their place allows."""
 
-PURE = ("errors", "types", "updates", "tagged", "redaction", "wire", "core")
+PURE = ("errors", "types", "updates", "tagged", "redaction", "hidden", "wire", "core")
 PURE_IMPORTS = frozenset(
     {
         *("__future__", "abc", "base64", "bisect", "codecs", "collections", "copy", "dataclasses", "decimal"),

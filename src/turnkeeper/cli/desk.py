@@ -29,7 +29,7 @@ from turnkeeper.cli.visiting import GO_ON, Cards
 from turnkeeper.desk.domain import money
 from turnkeeper.types import Principal
 
-__all__ = ("DEMO", "desk")
+__all__ = ("DEMO", "desk", "policy_of")
 
 DEMO = (
     "Can you look up my orders? My email is john@gmail.com",
@@ -54,7 +54,7 @@ def desk(
         raise click.UsageError(_STAFF_ONLY)
     if demo and database is not None:
         raise click.UsageError("--demo makes a database of its own; leave --database out")
-    policy = _policy(four_eyes, approve_above)
+    policy = policy_of(four_eyes, approve_above)
     interactive = is_interactive()
     terminal = Terminal(color=not talk.no_color, one_stream=demo and not interactive)
     if talk.journal is not None:
@@ -90,7 +90,7 @@ def desk(
         return in_loop(lambda: work(records))
 
 
-def _policy(four_eyes: bool, approve_above: str | None) -> dict[str, Any]:
+def policy_of(four_eyes: bool, approve_above: str | None) -> dict[str, Any]:
     """What the agent is told of approvals."""
     policy: dict[str, Any] = {"four_eyes": four_eyes or approve_above is not None}
     if approve_above is not None:

@@ -6,11 +6,8 @@ import contextlib
 import difflib
 import json
 import os
-import signal
-import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import anyio
@@ -25,15 +22,16 @@ from turnkeeper.cli.places import desk_url, journal_url
 from turnkeeper.cli.problems import CommandError, told
 from turnkeeper.cli.terminal import Terminal, prints_aside
 from turnkeeper.cli.toolbox import load_tools
+from turnkeeper.errors import ConfigurationError
 from turnkeeper.mcp import Authorization, Pins, http_app, serve_stdio
 from turnkeeper.mcp.servers import pins_beside
 from turnkeeper.mcp.serving import PATH, is_loopback
+from turnkeeper.serving import Server, listen, url_of
 from turnkeeper.tools import Tool
 from turnkeeper.types import Principal
 
 __all__ = ("changes", "desk_tools", "expose")
 
-_BACKLOG = 512
 _WITH_A_CODE = ("send_code", "update_my_contact")
 
 
@@ -126,14 +124,9 @@ def desk_tools(
 ) -> tuple[Sequence[Any], dict[str, Any]]:
     """The desk's tools, staff's and customers', and how they are served: who sees which, and where calls are kept."""
     from turnkeeper import desk as technova  # noqa: PLC0415 - the desk, only where it is served
-    from turnkeeper.desk.domain import money  # noqa: PLC0415
+    from turnkeeper.cli.desk import policy_of  # noqa: PLC0415 - loads the desk, too
 
-    policy: dict[str, Any] = {"four_eyes": four_eyes or approve_above is not None}
-    if approve_above is not None:
-        try:
-            policy["approve_above"] = money(approve_above)
-        except ValueError as error:
-            raise click.UsageError(f"--approve-above: {error}") from None
+    policy = policy_of(four_eyes, approve_above)
     url = desk_url(database)
     if "://" not in url:
         raise click.UsageError("--database is a URL: sqlite:///FILE or postgresql://USER@HOST/NAME")
@@ -152,34 +145,14 @@ def desk_tools(
     return [*staffs, *customers], {"journal": records.journal_url, "name": "technova-desk", "offer": offer}
 
 
-class _Server(uvicorn.Server):
-    """Says where it listens, and ends on signals without raising them again."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        before = {number: signal.signal(number, self._stop) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-    def _stop(self, number: int, frame: FrameType | None) -> None:
-        del number, frame
-        self.force_exit = self.should_exit
-        self.should_exit = True
-
-
 async def _listen(app: Any, host: str, port: int, terminal: Terminal) -> None:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
-    except (OSError, OverflowError) as error:
-        raise CommandError(f"can't listen on {host} port {port}: {error}") from error
+        listener = listen(host, port)
+    except ConfigurationError as error:
+        raise CommandError(str(error)) from error
     with listener:
-        shown = f"[{host}]" if ":" in host else host
-        terminal.answer(f"listening on http://{shown}:{listener.getsockname()[1]}{PATH}\n")
-        server = _Server(
+        terminal.answer(f"listening on {url_of(listener)}{PATH}\n")
+        server = Server(
             uvicorn.Config(
                 app,
                 lifespan="off",

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import signal
-import socket
 import threading
 from collections.abc import Callable, Iterator
-from types import FrameType
 from typing import Any
 
 import anyio
@@ -15,6 +12,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from turnkeeper.errors import ConfigurationError
+from turnkeeper.serving import Server, listen, url_of
 from turnkeeper.simulator.answerers import Answerer, PracticeAnswerer
 from turnkeeper.simulator.app import HANG_UP, App
 from turnkeeper.simulator.delivery import Sleep
@@ -49,9 +47,9 @@ def serve_app(
     app: Any, host: str, port: int, *, announce: Callable[[str], None] | None = None, lifespan: bool = False
 ) -> None:
     """The same for any ASGI application; with `lifespan`, it is told of the start and the end."""
-    listener = _listen(host, port)
-    line = f"listening on {_url(listener)}"
-    server = _Server(_config(app, lifespan=lifespan), started=lambda: (announce or _print)(line))
+    listener = listen(host, port)
+    line = f"listening on {url_of(listener)}"
+    server = Server(_config(app, lifespan=lifespan), started=lambda: (announce or _print)(line))
     try:
         server.run(sockets=[listener])
     finally:
@@ -68,15 +66,15 @@ def listening(
 @contextlib.contextmanager
 def listening_app(app: Any, *, host: str = "127.0.0.1") -> Iterator[str]:
     """The same for any ASGI application."""
-    listener = _listen(host, 0)
+    listener = listen(host, 0)
     ready = threading.Event()
-    server = _Server(_config(app), started=ready.set)
+    server = Server(_config(app), started=ready.set)
     thread = threading.Thread(target=server.run, args=([listener],), name="turnkeeper-simulator", daemon=True)
     thread.start()
     try:
         if not ready.wait(timeout=30):
             raise ConfigurationError("the simulator's server didn't start within 30 seconds")
-        yield _url(listener)
+        yield url_of(listener)
     finally:
         server.should_exit = True
         thread.join(timeout=30)
@@ -110,34 +108,6 @@ class _Protocol(H11Protocol):
             self.transport.abort()
 
 
-class _Server(uvicorn.Server):
-    """Tells when requests are taken; ends on signals without raising them again."""
-
-    def __init__(self, config: uvicorn.Config, *, started: Callable[[], object]) -> None:
-        super().__init__(config)
-        self._tell_started = started
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets=sockets)
-        self._tell_started()
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = {number: signal.signal(number, self._stop) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-    def _stop(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - a signal handler's signature
-        self.force_exit = self.should_exit
-        self.should_exit = True
-
-
 def _config(app: Any, *, lifespan: bool = False) -> uvicorn.Config:
     return uvicorn.Config(
         app,
@@ -151,20 +121,6 @@ def _config(app: Any, *, lifespan: bool = False) -> uvicorn.Config:
         proxy_headers=False,
         timeout_graceful_shutdown=1,
     )
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    try:
-        return socket.create_server(
-            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=512
-        )
-    except (OSError, OverflowError) as error:
-        raise ConfigurationError(f"can't listen on {host} port {port}: {error}") from error
-
-
-def _url(listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _print(line: str) -> None:
