@@ -12,16 +12,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from turnkeeper.errors import ToolDefinitionError
+from turnkeeper.hidden import EMOJI, HIDDEN, JOINING
 
 __all__ = ("printable", "seen", "seen_schema")
 
-_JOINING = "\u0600-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u18af\ufb50-\ufdff\ufe70-\ufefc"
-_SIGNS = "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
-_HIDDEN = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164"
-    "\ufe00-\ufe0e\ufeff\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
-    f"|(?<![{_JOINING}{_SIGNS}\ufe0f])[\u200c\u200d]|(?<![{_SIGNS}0-9#*])\ufe0f"
-)
+_SIGNS = f"\u00a9\u00ae\u203c\u2049\u2122\u2139{EMOJI}"
+_HIDDEN = re.compile(f"[{HIDDEN}]|(?<![{JOINING}{_SIGNS}\ufe0f])[\u200c\u200d]|(?<![{_SIGNS}0-9#*])\ufe0f")
 # A control sequence, a string for the terminal, and whatever control character is left.
 _OBEYED = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"

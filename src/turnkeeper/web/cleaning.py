@@ -9,21 +9,16 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from turnkeeper.hidden import EMOJI, HIDDEN, JOINING
 from turnkeeper.wire.json import fold_surrogates
 
 __all__ = ("clean", "visible", "visible_value")
 
-_HIDDEN = (
-    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f"
-    "\u2028\u2029\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff9-\ufffb"
-    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
-)
+_CONTROLS = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
 # A joiner has a use behind a letter of a script that joins, or between emoji; elsewhere it only hides something.
-_JOINING = "\u0600-\u08ff\u0900-\u0dff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u1800-\u18af\ufb50-\ufdff\ufe70-\ufefc"
-_EMOJI = "\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
-_FIND = re.compile(f"[{_HIDDEN}\u200c\u200d\ufe0f]")
-_JOINS = re.compile(f"[{_JOINING}{_EMOJI}\ufe0f]")
-_SELECTS = re.compile(f"[{_EMOJI}0-9#*©®™‼⁉ℹ]")
+_FIND = re.compile(f"[{_CONTROLS}{HIDDEN}\u200c\u200d\ufe0f]")
+_JOINS = re.compile(f"[{JOINING}{EMOJI}\ufe0f]")
+_SELECTS = re.compile(f"[{EMOJI}0-9#*©®™‼⁉ℹ]")
 
 
 def _is_hidden(letter: str, before: str) -> bool:
