@@ -16,13 +16,14 @@ from types import MappingProxyType
 from typing import Any
 
 from benchmarks.clients import CLIENTS, ELSEWHERE
+from benchmarks.pages import TABLES, write
 from benchmarks.report import VARIANTS, Results, growth_table, requests_table, spread_line, versions_line
 from benchmarks.targets import of_durability, of_imports, of_requests, run_in_process, targets_table
 
 __all__ = ("main",)
 
 ROOT = Path(__file__).resolve().parent.parent
-TABLES, TARGETS = "measured", "targets"
+TARGETS = "targets"
 """The marks of a page: what stands between <!-- NAME --> and <!-- /NAME --> is replaced."""
 BASE = "httpx2_loop"
 GROWTH = "growth"
@@ -164,17 +165,6 @@ def interpreter(text: str) -> tuple[str, str]:
     if name not in CLIENTS or not python:
         raise argparse.ArgumentTypeError(f"CLIENT=PYTHON, with a client of {', '.join(CLIENTS)}; not {text!r}")
     return name, python
-
-
-def write(path: Path, text: str, mark: str = TABLES) -> None:
-    """Puts the tables between the two marks of a page, whose other text stays."""
-    first, last = f"<!-- {mark} -->", f"<!-- /{mark} -->"
-    page = path.read_text("utf-8")
-    before, begin, rest = page.partition(first)
-    _, end, after = rest.partition(last)
-    if not begin or not end:
-        raise SystemExit(f"{path} has no place for the tables: {first} … {last}")
-    path.write_text(f"{before}{first}\n{text}\n{last}{after}", "utf-8")
 
 
 def names(allowed: Sequence[str], text: str) -> list[str]:

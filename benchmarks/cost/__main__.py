@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.cost.story import MESSAGES, MODEL
+from benchmarks.pages import program, write
 from turnkeeper.testing import MessagesAPI, call, reply
 
 __all__ = ("main",)
 
 ROOT = Path(__file__).resolve().parents[2]
-BEGIN, END = "<!-- measured -->", "<!-- /measured -->"
 PEERS = ("turnkeeper_agent", "turnkeeper_without_caching", "sdk_runner", "pydantic_ai_agent", "langchain_agent")
 PATIENCE = 300
 ANSWER = "Your order is in transit with DHL and arrives on Thursday; the address can't be changed any more. " * 3
@@ -66,17 +66,10 @@ def row(peer: str, api: MessagesAPI, least: Decimal) -> str:
     return "| " + " | ".join([*cells, f"${cost:.4f}", f"{cost / least:.1f}"]) + " |"
 
 
-def chosen(text: str) -> tuple[str, str]:
-    name, _, python = text.partition("=")
-    if name not in PEERS or not python:
-        raise argparse.ArgumentTypeError(f"PROGRAM=PYTHON, with a program of {', '.join(PEERS)}; not {text!r}")
-    return name, sys.executable if python == "python" else python
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.cost", description=__doc__)
-    parser.add_argument("programs", nargs="+", type=chosen, metavar="PROGRAM=PYTHON")
+    parser.add_argument("programs", nargs="+", type=lambda text: program(PEERS, text), metavar="PROGRAM=PYTHON")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table into this page, too")
     options = parser.parse_args(arguments)
     held = {peer: hold(peer, python) for peer, python in options.programs}
@@ -97,11 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     text = "\n".join([*lines, "; ".join(named) + "."])
     print(text)
     if options.write:
-        before, begin, rest = options.write.read_text("utf-8").partition(BEGIN)
-        _, end, after = rest.partition(END)
-        if not begin or not end:
-            raise SystemExit(f"{options.write} has no place for the table: {BEGIN} … {END}")
-        options.write.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", "utf-8")
+        write(options.write, text)
     return 0
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.crash.story import MESSAGES, TOOL
+from benchmarks.pages import program, write
 from turnkeeper.testing import MessagesAPI, call, reply
 
 __all__ = ("main",)
@@ -43,7 +44,6 @@ POINTS = (
 )
 REQUESTS = {POINTS[0]: 1, POINTS[3]: 2, POINTS[5]: 3}
 """Points at which the API kills the program, by the number of the request that it holds then."""
-BEGIN, END = "<!-- measured -->", "<!-- /measured -->"
 PATIENCE = 120
 
 
@@ -150,26 +150,10 @@ def table(endings: dict[str, dict[str, Ending]]) -> str:
     return "\n".join(lines)
 
 
-def write(path: Path, text: str) -> None:
-    """Put the table between the two marks of a page."""
-    before, begin, rest = path.read_text("utf-8").partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit(f"{path} has no place for the table: {BEGIN} … {END}")
-    path.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", "utf-8")
-
-
-def chosen(text: str) -> tuple[str, str]:
-    name, _, python = text.partition("=")
-    if name not in PEERS or not python:
-        raise argparse.ArgumentTypeError(f"PROGRAM=PYTHON, with a program of {', '.join(PEERS)}; not {text!r}")
-    return name, sys.executable if python == "python" else python
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.crash", description=__doc__)
-    parser.add_argument("programs", nargs="+", type=chosen, metavar="PROGRAM=PYTHON")
+    parser.add_argument("programs", nargs="+", type=lambda text: program(PEERS, text), metavar="PROGRAM=PYTHON")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table into this page, too")
     options = parser.parse_args(arguments)
     endings: dict[str, dict[str, Ending]] = {}

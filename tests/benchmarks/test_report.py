@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.__main__ import write
+from benchmarks.pages import write
 from benchmarks.report import Results, growth_table, requests_table, spread_line, versions_line
 
 
