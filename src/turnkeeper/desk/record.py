@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeAlias
 
+import turnkeeper as tk
+
 __all__ = ("SYSTEM", "Action", "Actor", "AuditEntry", "Outcome", "storable")
 
 Action: TypeAlias = Literal[
@@ -46,6 +48,16 @@ class Actor:
     id: str
     conversation_id: str | None = None
     call_id: str | None = None
+
+    @classmethod
+    def of_call(cls, who: tk.Principal | None, ctx: tk.ToolContext) -> Actor:
+        """The principal, or nobody, in the call that a tool is run for."""
+        return cls(
+            kind=who.kind if who else "nobody",
+            id=who.id if who else "",
+            conversation_id=ctx.conversation_id or None,
+            call_id=ctx.call_id or None,
+        )
 
 
 SYSTEM = Actor(kind="system", id="desk")

@@ -181,12 +181,7 @@ class _Own:
     def _ask(self, action: Action, ctx: tk.ToolContext, question: Callable[[Repository, str], T | Refusal]) -> T:
         """Put the question to the repository for the session's own customer; ToolError for a refusal."""
         who = ctx.principal
-        actor = Actor(
-            kind=who.kind if who else "nobody",
-            id=who.id if who else "",
-            conversation_id=ctx.conversation_id or None,
-            call_id=ctx.call_id or None,
-        )
+        actor = Actor.of_call(who, ctx)
         with self._database.transaction(actor, ctx.connection) as repository:
             answer: T | Refusal
             if who is None or who.kind != "customer" or who.level not in _PROVEN:

@@ -168,12 +168,7 @@ class _Counter:
     def _ask(self, action: Action, ctx: tk.ToolContext, question: Callable[[Repository], T | Refusal]) -> T:
         """Put the question to the repository on the principal's behalf; ToolError for a refusal."""
         who = ctx.principal or self._principal
-        actor = Actor(
-            kind=who.kind if who else "nobody",
-            id=who.id if who else "",
-            conversation_id=ctx.conversation_id or None,
-            call_id=ctx.call_id or None,
-        )
+        actor = Actor.of_call(who, ctx)
         with self._database.transaction(actor, ctx.connection) as repository:
             if actor.kind == "staff":
                 answer = question(repository)
