@@ -115,10 +115,9 @@ def test_an_interrupt_from_outside_counts_as_ctrl_c_at_the_prompt(screen: Open) 
     assert chat.ended() == 130
 
 
-WAITING = '''"""Tools that wait for a file, and for the person at the terminal."""
+WAITING = '''"""Tools that wait for the other end of a pipe, and for the person at the terminal."""
 
 import pathlib
-import time
 
 import turnkeeper as tk
 
@@ -127,9 +126,7 @@ import turnkeeper as tk
 def wait() -> str:
     """Wait."""
     print("waiting", flush=True)
-    while not pathlib.Path("open").exists():
-        time.sleep(0.01)
-    return "open"
+    return pathlib.Path("gate").read_text()
 
 
 @tk.tool
@@ -142,6 +139,7 @@ def confirm() -> str:
 @pytest.fixture
 def waiting(home: Path) -> str:
     (home / "waiting.py").write_text(WAITING)
+    os.mkfifo(home / "gate")
     return "waiting.py"
 
 
@@ -153,7 +151,7 @@ def test_what_is_typed_while_a_turn_runs_waits_for_the_prompt(
     chat.type("first\r")
     chat.expect("waiting")
     chat.type("печатал рано\r" + CTRL_D)
-    (home / "open").write_text("")
+    (home / "gate").write_text("open")
     assert "done" in chat.prompt()
     assert "second" in chat.prompt()
     assert said(serve) == "печатал рано"

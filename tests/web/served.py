@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,28 +12,27 @@ import httpx2
 import uvicorn
 from starlette.types import ASGIApp
 
+from turnkeeper.serving import Server, listen, url_of
+
 __all__ = ("Customer", "Stream", "serving")
 
 
 @contextlib.contextmanager
 def serving(app: ASGIApp) -> Iterator[str]:
     """Serve the application on a free port of 127.0.0.1; gives its base URL."""
-    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error", ws="none", timeout_graceful_shutdown=2)
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        deadline = time.monotonic() + 20
-        while not server.started:
-            assert thread.is_alive(), "the server did not start"
-            assert time.monotonic() < deadline
-            time.sleep(0.005)
-        port = server.servers[0].sockets[0].getsockname()[1]
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.should_exit = True
-        thread.join(20)
-        assert not thread.is_alive(), "the server did not stop"
+    config = uvicorn.Config(app, log_level="error", ws="none", timeout_graceful_shutdown=2)
+    started = threading.Event()
+    server = Server(config, started=started.set)
+    with listen("127.0.0.1", 0) as listener:
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        try:
+            assert started.wait(20), "the server did not start"
+            yield url_of(listener)
+        finally:
+            server.should_exit = True
+            thread.join(20)
+            assert not thread.is_alive(), "the server did not stop"
 
 
 class Stream:

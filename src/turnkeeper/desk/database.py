@@ -220,7 +220,7 @@ def _keep_a_log(cursor: Any) -> None:
         except sqlite3.OperationalError:
             if time.monotonic() > deadline:
                 raise
-        time.sleep(0.01)
+        time.sleep(0.01)  # nothing tells when the other process is done
 
 
 def _begin_sqlite(connection: sa.Connection) -> None:

@@ -277,7 +277,8 @@ class Database:
                 problem = meaning(self.url, "be opened", error)
                 if not isinstance(problem, JournalLockedError) or time.monotonic() > deadline:
                     raise problem from None
-            # where another process is just switching it, SQLite refuses at once, whatever its timeout
+            # where another process is just switching it, SQLite refuses at once, whatever its timeout; nothing
+            # tells when it is done
             time.sleep(0.01)
 
     def empty_log(self) -> None:

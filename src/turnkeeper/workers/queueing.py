@@ -140,7 +140,7 @@ class Queue:
                     return True
                 if handle in ("ENQUEUED", "DELAYED"):
                     return False
-            time.sleep(_PAUSE)
+            time.sleep(_PAUSE)  # DBOS tells nobody when a workflow ends
         return False
 
     def _enqueue(self, conversation_id: str, place: str) -> str | None:

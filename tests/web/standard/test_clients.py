@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -53,14 +53,21 @@ def chat(node: Node, front: Front, name: str = "john", messages: Any = (), **opt
 
 
 def while_streaming(door: Starlette, action: Callable[[], None], work: Callable[[], Any]) -> Any:
-    """What `work` comes to; `action` is done once a stream is open."""
-    with ThreadPoolExecutor(1) as pool:
+    """What `work` comes to; `action` is done once it has a stream open."""
+    board = door.state.door.service.switchboard
+    reading, reads = board.reading, threading.Event()
+
+    @contextlib.contextmanager
+    def noted(conversation_id: str) -> Iterator[Any]:
+        with reading(conversation_id) as channel:
+            reads.set()
+            yield channel
+
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(1) as pool:
+        patch.setattr(board, "reading", noted)
         doing = pool.submit(work)
-        board = door.state.door.service.switchboard
-        deadline = time.monotonic() + 30
-        while not board.readers and not doing.done():
-            assert time.monotonic() < deadline
-            time.sleep(0.002)
+        doing.add_done_callback(lambda _: reads.set())
+        assert reads.wait(30)
         action()
         return doing.result()
 
@@ -74,15 +81,12 @@ def free_port() -> int:
         return int(server.getsockname()[1])
 
 
-def until_text(front: Front) -> None:
-    """Until some of the reply has reached a second reader."""
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        with front.http.stream("GET", "/api/conversations/t-1/events") as response:
-            if any('"delta"' in line for line in response.iter_lines()):  # 404 as long as there is no conversation
-                return
-        time.sleep(0.2)
-    raise AssertionError("no text came")
+def until_text(server: subprocess.Popen[str], front: Front) -> None:
+    """Until the reply has stopped in its middle, and some of it has reached a second reader."""
+    assert server.stdout is not None
+    assert server.stdout.readline() == "stalled\n"
+    with front.http.stream("GET", "/api/conversations/t-1/events") as response:
+        assert any('"delta"' in line for line in response.iter_lines())
 
 
 # ----- AG-UI ---------------------------------------------------------------------------------------------------------
@@ -125,21 +129,16 @@ def test_agui_a_lost_connection_comes_back_with_the_text_whole_and_once(agui: No
 
 
 @contextlib.contextmanager
-def process(journal: str, port: int, said: str) -> Iterator[subprocess.Popen[bytes]]:
+def process(journal: str, port: int, said: str) -> Iterator[subprocess.Popen[str]]:
     """The door in a process of its own; killed at the end, if it still runs."""
-    started = subprocess.Popen([sys.executable, "-m", "tests.web.standard.server", journal, str(port), said], cwd=ROOT)
-    try:
-        deadline = time.monotonic() + 60
-        while True:
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-                break
-            assert started.poll() is None, "the server did not start"
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
-        yield started
-    finally:
-        started.kill()
-        started.wait(20)
+    command = [sys.executable, "-m", "tests.web.standard.server", journal, str(port), said]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as started:
+        try:
+            assert started.stdout is not None
+            assert started.stdout.readline() == "ready\n", "the server did not start"
+            yield started
+        finally:
+            started.kill()
 
 
 def test_agui_a_server_killed_in_the_middle_goes_on_when_it_is_back(agui: Node, tmp_path: Path) -> None:
@@ -152,7 +151,7 @@ def test_agui_a_server_killed_in_the_middle_goes_on_when_it_is_back(agui: Node, 
             with ThreadPoolExecutor(1) as pool:
                 lost = pool.submit(agui.do, "run", name="john", add=[user("m1", "hi")])
                 try:
-                    until_text(front)
+                    until_text(server, front)
                 finally:
                     server.send_signal(signal.SIGKILL)
                 found = lost.result()
