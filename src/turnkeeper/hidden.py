@@ -1,7 +1,6 @@
 """Characters that nobody sees: marks of direction, fillers, zero-width and tag characters. For classes of `re`.
 
-Left out are the joiners and the emoji selector, which writing needs behind some characters: behind `JOINING` letters and
-`EMOJI`.
+Left out are the joiners and the emoji selector: writing needs them behind `JOINING` letters and `EMOJI`.
 """
 
 from __future__ import annotations
