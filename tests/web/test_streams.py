@@ -12,6 +12,7 @@ import turnkeeper as tk
 from tests.web.served import Customer, Stream, serving
 from turnkeeper.testing import MessagesAPI, reply, script
 from turnkeeper.web import app
+from turnkeeper.web.rates import Rates
 
 TEXT = "Ваш заказ 24601 отправлен. 您的订单已发货。 👩‍👩‍👧 done."
 
@@ -152,3 +153,16 @@ def test_the_stream_says_how_to_come_back_and_is_not_kept_by_anyone() -> None:
             assert headers["content-type"] == "text/event-stream; charset=utf-8"
             assert headers["cache-control"] == "no-store"
             assert headers["x-accel-buffering"] == "no"
+
+
+@pytest.mark.parametrize("rates", [Rates(streams_per_principal=1), Rates(streams_per_address=1)])
+def test_more_streams_than_one_may_have_are_refused_before_the_answer_begins(rates: Rates) -> None:
+    web = app(tk.Agent(client=MessagesAPI(script("Yes."))), secret="s" * 32, rates=rates)
+    with serving(web) as base, Customer(base) as customer:
+        conversation = customer.new()
+        customer.say(conversation, "привет")
+        with customer.stream(conversation) as stream:
+            stream.until("ended")
+            refused = customer.http.get(f"/api/conversations/{conversation}/events")
+            assert (refused.status_code, refused.json()["error"]["code"]) == (429, "too_many_streams")
+            assert refused.headers["retry-after"] == "6"

@@ -70,6 +70,10 @@ class Slots:
         self._open[key] = held + 1
         return True
 
+    def is_full(self, key: str) -> bool:
+        """Whether `take` would refuse."""
+        return self._open.get(key, 0) >= self._most
+
     def give_back(self, key: str) -> None:
         """Close one."""
         held = self._open.get(key, 0) - 1

@@ -32,6 +32,8 @@ SEND_SECONDS = 60.0
 """How long a reader may take nothing before its stream is ended; it can come back to where it was."""
 RETRY_MILLISECONDS = 1_000
 _LONGEST_ID = 15
+_OF_PRINCIPAL = "too many event streams are open; close one"
+_OF_ADDRESS = "too many event streams from this address"
 
 
 def place_asked_for(request: Request, last: int) -> int:
@@ -53,11 +55,11 @@ async def conversation_stream(
 ) -> Response:
     """The stream of one conversation through that view."""
     service = door.running
+    _check_room(request, door, session)
     last = len(await service.journal.read(conversation))
     after = place_asked_for(request, last)
 
     async def lines() -> AsyncGenerator[ServerSentEvent]:
-        shown_reply = 0
         with held_slot(request, door, session):
             yield ServerSentEvent(comment="turnkeeper", retry=RETRY_MILLISECONDS)
             # From the first event on: what comes before `after` is needed to understand what comes behind it.
@@ -69,8 +71,7 @@ async def conversation_stream(
                             service.metrics.count("events")
                             yield _event(seen, item.seq)
                     elif isinstance(item, Delta):
-                        shown_reply = item.reply
-                        fields = {"reply": shown_reply, "offset": item.offset, "text": item.text}
+                        fields = {"reply": item.reply, "offset": item.offset, "text": item.text}
                         yield _event({"type": "delta", **fields})
                     elif isinstance(item, Progress) and raw:
                         fields = {"call_id": item.call_id, "message": item.message, "fraction": item.fraction}
@@ -84,6 +85,7 @@ async def conversation_stream(
 async def board_stream(request: Request, door: Door, session: Session) -> Response:
     """A stream that says when anything changed anywhere: at most once in a while, since whoever reads looks anew."""
     service = door.running
+    _check_room(request, door, session)
 
     async def lines() -> AsyncGenerator[ServerSentEvent]:
         with held_slot(request, door, session), service.switchboard.reading(BOARD) as channel:
@@ -97,15 +99,31 @@ async def board_stream(request: Request, door: Door, session: Session) -> Respon
     return stream_of(door, session, lines())
 
 
+def _check_room(request: Request, door: Door, session: Session) -> None:
+    """The same while the answer has not begun, so that it can still be a refusal; nothing is counted."""
+    if door.streams_of_principal.is_full(_who(session)):
+        raise _too_many(_OF_PRINCIPAL)
+    if door.streams_of_address.is_full(address_of(request)):
+        raise _too_many(_OF_ADDRESS)
+
+
+def _who(session: Session) -> str:
+    return f"{session.principal.kind}:{session.principal.id}"
+
+
+def _too_many(what: str) -> RefusedError:
+    return RefusedError(429, "too_many_streams", what, wait=5)
+
+
 @contextmanager
 def held_slot(request: Request, door: Door, session: Session) -> Iterator[None]:
     """Count an open stream. RefusedError where the principal or the address has too many."""
-    who, address = f"{session.principal.kind}:{session.principal.id}", address_of(request)
+    who, address = _who(session), address_of(request)
     if not door.streams_of_principal.take(who):
-        raise RefusedError(429, "too_many_streams", "too many event streams are open; close one", wait=5)
+        raise _too_many(_OF_PRINCIPAL)
     try:
         if not door.streams_of_address.take(address):
-            raise RefusedError(429, "too_many_streams", "too many event streams from this address", wait=5)
+            raise _too_many(_OF_ADDRESS)
         try:
             yield
         finally:
