@@ -177,3 +177,18 @@ async def test_a_write_begins_at_once_and_a_read_does_not(tmp_path: Any, opened:
     finally:
         sa.event.remove(sa.Engine, "before_cursor_execute", note)
     assert begun == ["BEGIN IMMEDIATE", "BEGIN", "BEGIN", "BEGIN IMMEDIATE", "BEGIN IMMEDIATE"]
+
+
+async def test_verify_sees_one_state_of_the_journal(database_journal: Journal) -> None:
+    await database_journal.append("c-1", one_turn(), after=0)
+    begun: list[sa.Connection] = []
+
+    def note(connection: sa.Connection) -> None:
+        begun.append(connection)
+
+    sa.event.listen(sa.Engine, "begin", note)
+    try:
+        assert await database_journal.verify("c-1") == []
+    finally:
+        sa.event.remove(sa.Engine, "begin", note)
+    assert len(begun) == 1

@@ -287,12 +287,15 @@ class SQLJournal:
         """See `Journal.verify`."""
 
         def verify() -> list[Problem]:
-            found = self._existing(conversation_id)
-            listed = self._database.read(
-                lambda connection, _: store.listed(connection, conversation_id),
+            # in one reading: an append in between would look like damage
+            found, listed = self._database.read(
+                lambda connection, _: (
+                    store.stored(connection, checked_id(conversation_id)),
+                    store.listed(connection, conversation_id),
+                ),
                 f"read conversation {conversation_id!r}",
             )
-            return all_problems(conversation_id, found, listed)
+            return all_problems(conversation_id, _there(conversation_id, found), listed)
 
         return await _in_thread(verify)
 
@@ -312,10 +315,13 @@ class SQLJournal:
         )
 
     def _existing(self, conversation_id: str) -> store.Stored:
-        found = self._stored(checked_id(conversation_id))
-        if found is None:
-            raise UnknownConversationError(f"no conversation {conversation_id!r} is in this journal")
-        return found
+        return _there(conversation_id, self._stored(checked_id(conversation_id)))
+
+
+def _there(conversation_id: str, found: store.Stored | None) -> store.Stored:
+    if found is None:
+        raise UnknownConversationError(f"no conversation {conversation_id!r} is in this journal")
+    return found
 
 
 class _Transaction:
