@@ -110,6 +110,11 @@ def test_a_value_that_is_too_long_is_only_counted() -> None:
     assert json.loads(text) == {"omitted_characters": 100151}
 
 
+def test_values_are_masked_by_the_same_names_as_in_logs() -> None:
+    given = {"private_key": "a", "signing-key": "b", "Cookie": "c", "senha": "d", "пароль": "e", "Authorization": "f"}
+    assert json.loads(value_json(given | {"order": "24601"})) == {**dict.fromkeys(given, "***"), "order": "24601"}
+
+
 def test_images_are_named_and_not_copied() -> None:
     picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}
     found = json.loads(

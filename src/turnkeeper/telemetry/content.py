@@ -6,11 +6,10 @@ copied.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from turnkeeper.tools.masking import MASK, mask
+from turnkeeper.tools.masking import MASK, SECRET_NAME, mask
 from turnkeeper.wire.json import decode, encode
 
 __all__ = ("LONGEST", "definitions_json", "input_json", "output_json", "system_json", "value_json")
@@ -18,9 +17,6 @@ __all__ = ("LONGEST", "definitions_json", "input_json", "output_json", "system_j
 LONGEST = 65_536
 """Characters that one attribute may have; of a list that is longer, the newest items are kept."""
 _LONGEST_TEXT = 8_192
-_SECRET_NAME = re.compile(
-    r"pass(word|wd|phrase)|pwd|secret|token|api[_-]?key|access[_-]?key|authorization|credential", re.IGNORECASE
-)
 
 
 def value_json(value: Any) -> str:
@@ -109,7 +105,7 @@ def _clean(value: Any) -> Any:
         return masked if len(value) <= _LONGEST_TEXT else masked[:_LONGEST_TEXT] + "…"
     if isinstance(value, Mapping):
         return {
-            str(name): MASK if isinstance(one, str) and _SECRET_NAME.search(str(name)) else _clean(one)
+            str(name): MASK if isinstance(one, str) and SECRET_NAME.search(str(name)) else _clean(one)
             for name, one in value.items()
         }
     if isinstance(value, list | tuple):

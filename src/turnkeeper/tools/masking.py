@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from urllib.parse import quote, quote_plus
 
-__all__ = ("MASK", "mask", "mask_values")
+__all__ = ("MASK", "SECRET_NAME", "mask", "mask_values")
 
 MASK = "***"
 _SHORTEST = 6
@@ -23,6 +23,8 @@ _WORDS = (
     r"|secret|секрет|token|токен|(?:api|access|account|private|shared|signing|encryption)[_-]?key"
     r"|shared[_-]?access[_-]?signature|credential"
 )
+SECRET_NAME = re.compile(rf"{_WORDS}|authorization|cookie", re.IGNORECASE)
+"""Finds what is in the name of a member whose value is a secret."""
 _NAME = rf"(?P<word>{_WORDS})(?P<tail>[\w-]{{0,40}})"
 # A quoted value (bytes, quotes inside quotes), one that was cut off before its end, a list, or up to a separator.
 _VALUE = (
@@ -34,7 +36,7 @@ _VALUE = (
 _PAIR = re.compile(rf"(?P<name>{_NAME}\\{{0,4}}['\"]?\s{{0,10}}(?::=|=>|[=:：])\s{{0,10}}){_VALUE}", re.IGNORECASE)
 _FLAG = re.compile(rf"(?P<name>--[\w-]{{0,40}}?{_NAME}[ \t]{{1,10}})(?!-){_VALUE}", re.IGNORECASE)
 _LISTED = re.compile(
-    rf"(?P<name>b?['\"][\w-]{{0,40}}?(?:{_WORDS}|authorization|cookie)[\w-]{{0,40}}['\"]\s{{0,5}},\s{{0,5}})"
+    rf"(?P<name>b?['\"][\w-]{{0,40}}?(?:{SECRET_NAME.pattern})[\w-]{{0,40}}['\"]\s{{0,5}},\s{{0,5}})"
     r"b?(?P<quote>['\"])(?:(?!(?P=quote))(?:\\[\s\S]|[\s\S])){0,2000}(?P=quote)",
     re.IGNORECASE,
 )
