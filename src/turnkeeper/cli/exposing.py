@@ -6,7 +6,7 @@ import contextlib
 import difflib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -194,7 +194,3 @@ def changes(file: str, only: Sequence[str], *, accept: bool) -> int:
                 pins.accept(*key)
     pins.save()
     return Exit.DONE
-
-
-def _lines(definition: Mapping[str, Any]) -> list[str]:
-    return json.dumps(definition, ensure_ascii=False, indent=2, sort_keys=True).splitlines()

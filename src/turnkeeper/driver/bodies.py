@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -148,7 +149,7 @@ class RequestBody:
         other._caching = replace(self._caching, tail=False)
         return other
 
-    @property
+    @functools.cached_property
     def setup(self) -> str:
         """What every request holds besides the messages, as JSON text: `{"system", "tools", "extra"}`."""
         extra = f"{{{self._extra[1:]}}}"
@@ -164,7 +165,7 @@ class RequestBody:
         """Whether requests declare tools."""
         return bool(self._tools)
 
-    @property
+    @functools.cached_property
     def fixed_tokens(self) -> int:
         """The most tokens that tools and system may have."""
         return sum((weigh(raw) for raw in (*self._system, *self._tools)), Weight()).tokens(0)

@@ -14,6 +14,7 @@ from turnkeeper.core.identity import reaches
 from turnkeeper.core.trust import reason_to_ask
 from turnkeeper.driver.policies import needs_approval
 from turnkeeper.driver.standing import hidden_from
+from turnkeeper.driver.waiting import as_dict
 from turnkeeper.errors import ArgumentsRejectedError
 from turnkeeper.tools import Registry, Tool, check_arguments
 from turnkeeper.types import LEVELS, OwnConfirmation, Principal
@@ -108,7 +109,7 @@ class Preparer:
             digest=self._digest(one.call, one.input, who),
             policy=str(policy),
             expires_at=now + self._approval_seconds,
-            requester=None if who is None else {"kind": who.kind, "id": who.id, "level": who.level},
+            requester=None if who is None else as_dict(who),
             requester_level=policy.level if who is not None and isinstance(policy, OwnConfirmation) else None,
         )
 

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from turnkeeper.core.events import IdentityChanged
 from turnkeeper.core.identity import change_word, may_speak, reaches, same_person
 from turnkeeper.driver.recorder import Recorder
+from turnkeeper.driver.waiting import as_dict
 from turnkeeper.errors import UnconfirmedError
 from turnkeeper.tools import Registry
 from turnkeeper.tools.threads import call_within
@@ -74,7 +75,7 @@ class Standing:
         recorder.stage(
             IdentityChanged(
                 at=self._clock(),
-                principal={"kind": who.kind, "id": who.id, "level": who.level},
+                principal=as_dict(who),
                 reason=change_word(before, who),
             )
         )

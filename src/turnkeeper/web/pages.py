@@ -23,6 +23,7 @@ _FIELD = re.compile(r"\{\{([a-z_.]+)\}\}")
 _RIGHT_TO_LEFT = frozenset({"ar", "he", "fa", "ur"})
 
 
+@functools.cache
 def _read(name: str) -> str:
     return (files("turnkeeper.web") / "assets" / name).read_text("utf-8")
 

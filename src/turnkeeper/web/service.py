@@ -254,9 +254,8 @@ class Service:
 
     async def owner(self, conversation_id: str) -> Principal | None:
         """Whose conversation it is. UnknownConversationError if there is none of that id."""
-        events = await self.journal.read(conversation_id)
-        if events:
-            first = events[0]
+        first = await self.journal.first(conversation_id)
+        if first is not None:
             found = first.principal if isinstance(first, ConversationStarted) else None
             return Principal(**found) if found else None
         queued = await self.journal.queued(conversation_id, limit=1)

@@ -223,13 +223,11 @@ class Fold:
     conversation: str
     calls: bool
     make_filter: Callable[[], Filter] | None = None
-    key: str | None = None
     taken_over: bool = False
     waiting: dict[str, Waiting] = field(default_factory=dict)
     seq: int = 0
     _reply: int = 0
     _text: str = ""
-    _shown: bool = False
 
     def take(self, item: Item) -> list[Part]:
         """What the item tells."""
@@ -251,7 +249,6 @@ class Fold:
             self.taken_over = event.code == TAKEN_OVER
         match event:
             case TurnStarted():
-                self.key = event.key
                 self.waiting.clear()
                 return [Began(event.key)]
             case RequestStarted():
