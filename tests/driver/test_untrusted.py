@@ -74,7 +74,8 @@ async def test_what_holds_nothing_from_outside_is_as_it_was() -> None:
     world = World()
     async with agent_over(api, tools=world.tools()).open() as keeper:
         found = await (await keeper.conversation("c", principal=MEGAN)).send("pay 1 for order 2")
-    assert ([one.content for one in found.calls], world.paid) == (['{"id":"2"}', "paid"], [1])
+    # the two run at the same time, and are recorded as they end
+    assert (sorted(str(one.content) for one in found.calls), world.paid) == (["paid", '{"id":"2"}'], [1])
 
 
 @pytest.mark.parametrize("read", READS)
