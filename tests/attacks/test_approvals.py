@@ -53,6 +53,7 @@ async def test_what_runs_is_what_was_approved(stage: Stage) -> None:
         conversation = await keeper.conversation("c-1", principal=stage.proven("c-1"))
         await conversation.send("cancel it")
         (waiting,) = await keeper.approvals.list()
+        assert waiting.policy_version == "customers 1, above 100.00"
         with pytest.raises(ApprovalRefusedError, match="the digest is not that of approval"):
             await keeper.approvals.approve(waiting.id, by=ANA, digest="0" * 64)
         with pytest.raises(ApprovalRefusedError):

@@ -99,6 +99,7 @@ async def test_what_changed_since_the_question_is_seen_when_the_approved_call_ru
         conversation = await keeper.conversation("c-1", principal=ANA)
         await conversation.send("Cancel 28164.")
         (waiting,) = await keeper.approvals.list()
+        assert waiting.policy_version == "staff 1, above 100.00, four eyes"
         with database.transaction(Actor(kind="staff", id="ben")) as repository:
             repository.cancel_order("28164")
         await keeper.approvals.approve(waiting.id, by=BEN)

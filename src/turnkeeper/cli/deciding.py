@@ -96,6 +96,7 @@ def _approval_json(one: Approval) -> dict[str, Any]:
         "input": one.input,
         "digest": one.digest,
         "policy": one.policy,
+        "policy_version": one.policy_version,
         "requested_at": one.requested_at,
         "expires_at": one.expires_at,
         "requester": None if who is None else {"kind": who.kind, "id": who.id, "level": who.level},

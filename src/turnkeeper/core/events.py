@@ -245,6 +245,8 @@ class CallFinished(Event):
 class ApprovalRequested(Event):
     """A call waits for a person. `digest` binds the decision to the exact arguments, `policy` says what asked for it.
 
+    `policy_version` says which version of it that was; empty in what was written before versions were kept.
+
     `requester` is the principal for whom the call would run (`{"kind", "id", "level"}`), None where nobody was named;
     `input` is the JSON text of the arguments as the model gave them; `expires_at` in seconds since 1970.
     `requester_level` is the level at which the requester may decide themself, None if only another person may.
@@ -261,6 +263,7 @@ class ApprovalRequested(Event):
     expires_at: float
     requester: dict[str, str] | None = None
     requester_level: str | None = None
+    policy_version: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ __all__ = (
     "LABEL",
     "SERVER_RESULT_TABLE",
     "TRUST_TABLE",
+    "TRUST_VERSION",
     "imported_source",
     "labelled",
     "mark_of",
@@ -36,6 +37,8 @@ TRUST_TABLE: dict[str, str] = {
     "once": "ask",
 }
 """What becomes of a call of each effect after untrusted text was read: it runs, or a person is asked first."""
+TRUST_VERSION = hashlib.sha256(repr(TRUST_TABLE).encode()).hexdigest()[:12]
+"""Which table that is, for the record of an approval that it asked for."""
 
 ANY_OTHER = "(any other)"
 SERVER_RESULT_TABLE: dict[str, str] = {"tool_search_tool_result": "own", ANY_OTHER: "outside"}

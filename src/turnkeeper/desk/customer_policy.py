@@ -33,6 +33,11 @@ class CustomerPolicy:
     database: Desk
     above: Decimal
 
+    @property
+    def version(self) -> str:
+        """What stands in the record of an approval: the rules' edition, and what they were set to."""
+        return f"customers 1, above {self.above}"
+
     def cancellation(self, arguments: Mapping[str, Any], principal: tk.Principal | None, conversation_id: str) -> str:
         """For cancelling: staff decide on what is expensive, alone or together, and while the account is on hold."""
         del conversation_id

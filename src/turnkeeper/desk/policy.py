@@ -33,6 +33,11 @@ class ApprovalPolicy:
     four_eyes: bool = False
     principal: tk.Principal | None = None
 
+    @property
+    def version(self) -> str:
+        """What stands in the record of an approval: the rules' edition, and what they were set to."""
+        return f"staff 1, above {self.above}, {'four eyes' if self.four_eyes else 'two eyes'}"
+
     def expensive_cancellation(
         self, arguments: Mapping[str, Any], principal: tk.Principal | None, conversation_id: str
     ) -> str:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import logging
 from collections.abc import Callable, Mapping
+from types import CodeType
 from typing import Any
 
 from turnkeeper.tools import Tool
 from turnkeeper.tools.threads import call_within
 from turnkeeper.types import Principal
 
-__all__ = ("POLICY_SECONDS", "needs_approval")
+__all__ = ("POLICY_SECONDS", "needs_approval", "version_of")
 
 _log = logging.getLogger("turnkeeper")
 
@@ -43,3 +46,28 @@ async def needs_approval(
     if isinstance(found, str):
         return found
     return name if found else ""
+
+
+def version_of(policy: str | Callable[..., Any] | None) -> str:
+    """Which version of a policy is at work, for the record.
+
+    The `version` of the function or of the object whose method it is, where the application has given one; else twelve
+    hexadecimal digits of a hash over the function's name and source. What a closure or an object holds is not in it.
+    """
+    if policy is None or isinstance(policy, str):
+        return policy or "never"
+    given = getattr(policy, "version", None) or getattr(getattr(policy, "__self__", None), "version", None)
+    if given is not None:
+        return str(given)
+    function = inspect.unwrap(policy)
+    try:
+        body = inspect.getsource(function)
+    except (OSError, TypeError):  # typed into a shell, compiled, or an object that is called
+        code = getattr(function, "__code__", None)
+        if isinstance(code, CodeType):
+            constants = [one for one in code.co_consts if not isinstance(one, CodeType)]
+            body = f"{code.co_code.hex()} {constants!r} {code.co_names!r}"
+        else:
+            body = type(function).__qualname__
+    name = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', '')}"
+    return hashlib.sha256(f"{name}\n{body}".encode()).hexdigest()[:12]

@@ -11,8 +11,8 @@ from turnkeeper.core.approvals import approval_id, digest_of
 from turnkeeper.core.calls import Call, CallState
 from turnkeeper.core.events import ApprovalRequested
 from turnkeeper.core.identity import reaches
-from turnkeeper.core.trust import reason_to_ask
-from turnkeeper.driver.policies import needs_approval
+from turnkeeper.core.trust import TRUST_VERSION, reason_to_ask
+from turnkeeper.driver.policies import needs_approval, version_of
 from turnkeeper.driver.standing import hidden_from
 from turnkeeper.driver.waiting import as_dict
 from turnkeeper.errors import ArgumentsRejectedError
@@ -95,6 +95,7 @@ class Preparer:
         who = one.who
         policy = await needs_approval(one.tool, one.arguments, who, self._conversation_id)
         reason = "" if one.tool.when_untrusted == "run" else reason_to_ask(one.tool.effect, one.call.untrusted)
+        version = version_of(one.tool.approval) if policy else TRUST_VERSION
         if not policy and reason:
             policy = OwnConfirmation(reason, level=_level(who))
         if not policy:
@@ -111,6 +112,7 @@ class Preparer:
             expires_at=now + self._approval_seconds,
             requester=None if who is None else as_dict(who),
             requester_level=policy.level if who is not None and isinstance(policy, OwnConfirmation) else None,
+            policy_version=version,
         )
 
     def updates_for(self, event: ApprovalRequested, one: Ready) -> tuple[ApprovalNeeded]:

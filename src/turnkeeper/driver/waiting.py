@@ -21,7 +21,8 @@ class Approval:
     """A call that waits for a decision. `input` is what the model gave; times are seconds since 1970.
 
     `requester` is the principal for whom the call would run, None where nobody was named; `requester_level` the level
-    at which they may confirm or withdraw it themself, None if only another person may decide.
+    at which they may confirm or withdraw it themself, None if only another person may decide. `policy_version` is that
+    of the policy when it asked.
     """
 
     id: str
@@ -35,6 +36,7 @@ class Approval:
     expires_at: float
     requester: Principal | None
     requester_level: str | None = None
+    policy_version: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +100,7 @@ def approval_of(conversation_id: str, event: ApprovalRequested) -> Approval:
         expires_at=event.expires_at,
         requester=Principal(**event.requester) if event.requester else None,
         requester_level=event.requester_level,
+        policy_version=event.policy_version,
     )
 
 

@@ -44,7 +44,7 @@ __all__ = ("Divergence", "Replay", "assert_replays", "recorded_agent", "replay")
 
 _PASSING = frozenset(
     {"at", "seconds", "error_id", "trace", "cost", "reserved", "request_id", "partial", "usage", "delay"}
-    | {"invalid_inputs", "setup", "policy", "expires_at"}
+    | {"invalid_inputs", "setup", "policy", "policy_version", "expires_at"}
 )
 """Members that say when, how long and for how much, and not what."""
 _CUT = re.compile(r"\n\[characters 0 to (\d+) of \d+\.")
