@@ -130,7 +130,6 @@ const TAKE = {
     note(t(item.present ? "staff_joined" : "staff_left"));
     if (item.present) running(false);
   },
-  identity(item) { note(t(item.proven ? "identity_proven" : "identity_over")); },
   ended(item) {
     running(false);
     for (const number of [...replies.keys()]) drop(number);
@@ -152,7 +151,6 @@ function take(item) {
 function running(yes) {
   isRunning = yes;
   $("stop").hidden = !yes;
-  $("send").hidden = false;
 }
 
 function connection(open) {
