@@ -9,8 +9,8 @@ import pytest
 
 import turnkeeper as tk
 from tests.driver.conftest import Make
+from turnkeeper.core.identity import same_person
 from turnkeeper.driver.people import Approval
-from turnkeeper.driver.waiting import is_same
 from turnkeeper.errors import ApprovalRefusedError, InputError, UnknownApprovalError
 from turnkeeper.journal import MemoryJournal
 from turnkeeper.testing import MessagesAPI, call, reply, script
@@ -147,8 +147,8 @@ def test_a_principal_is_text_that_the_journal_gives_back_as_it_was(bad: Any) -> 
 
 
 def test_a_person_is_the_same_at_any_level_and_nobody_else() -> None:
-    assert is_same(ANA, ANA_ELSEWHERE)
-    assert not is_same(ANA, BORIS)
-    assert not is_same(ANA, tk.Principal("customer", "ana"))
-    assert not is_same(ANA, tk.Principal("staff", "Ana"))
-    assert not is_same(tk.Principal("a", "b:c"), tk.Principal("a:b", "c"))
+    assert same_person(ANA, ANA_ELSEWHERE)
+    assert not same_person(ANA, BORIS)
+    assert not same_person(ANA, tk.Principal("customer", "ana"))
+    assert not same_person(ANA, tk.Principal("staff", "Ana"))
+    assert not same_person(tk.Principal("a", "b:c"), tk.Principal("a:b", "c"))

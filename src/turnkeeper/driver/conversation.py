@@ -13,6 +13,7 @@ from anyio.abc import TaskGroup
 from turnkeeper.client.api import APIClient
 from turnkeeper.core.checking import check_ending, check_messages, check_user_content, open_call_ids
 from turnkeeper.core.events import ConversationStarted, Event, MessagesImported, TurnResumed, TurnStarted
+from turnkeeper.core.identity import same_person
 from turnkeeper.core.machine import Phase
 from turnkeeper.core.tool_choice import AUTO
 from turnkeeper.driver import conditions
@@ -106,9 +107,8 @@ class Conversation:
         UnknownConversationError if the conversation belongs to another one, or to anyone where nobody is named; nothing
         is changed then.
         """
-        mine, theirs = principal, self._recorder.owner
-        unnamed = mine is None and self.of_anybody
-        if theirs is not None and not unnamed and (mine is None or (mine.kind, mine.id) != (theirs.kind, theirs.id)):
+        theirs, unnamed = self._recorder.owner, principal is None and self.of_anybody
+        if theirs is not None and not unnamed and (principal is None or not same_person(principal, theirs)):
             self._recorder = Recorder(self._journal, self.id)  # what was read meanwhile is not theirs to see
             raise UnknownConversationError(f"no conversation {self.id!r} in this journal")
         self.principal = self._standing.given = principal

@@ -16,7 +16,7 @@ from turnkeeper.core.events import (
     Event,
     TurnWoken,
 )
-from turnkeeper.core.identity import reaches
+from turnkeeper.core.identity import reaches, same_person
 from turnkeeper.core.machine import Phase
 from turnkeeper.driver.leasing import held, new_holder
 from turnkeeper.driver.recorder import Recorder
@@ -26,7 +26,6 @@ from turnkeeper.driver.waiting import (
     UnknownOutcome,
     approval_of,
     as_dict,
-    is_same,
     may_decide,
     unknown_of,
 )
@@ -89,7 +88,7 @@ class _Decisions:
 
         Whoever asked may withdraw it where the policy leaves it to them, and confirm it if their level is enough.
         """
-        if approval.requester is not None and is_same(by, approval.requester):
+        if approval.requester is not None and same_person(by, approval.requester):
             if decision not in ("approved", "denied") or approval.requester_level is None:
                 raise ApprovalRefusedError(f"{by.kind} {by.id!r} asked for this call and can't {to_do}")
             if decision == "approved" and not reaches(by, approval.requester_level):

@@ -11,9 +11,9 @@ from turnkeeper.core.calls import Call
 from turnkeeper.core.events import ApprovalRequested, CallStarted, Event, ReplyReceived
 from turnkeeper.driver.recorder import Recorder
 from turnkeeper.types import Principal
-from turnkeeper.wire.json import decode, encode, fold_surrogates
+from turnkeeper.wire.json import decode, encode
 
-__all__ = ("Approval", "UnknownOutcome", "approval_of", "as_dict", "is_same", "may_decide", "unknown_of")
+__all__ = ("Approval", "UnknownOutcome", "approval_of", "as_dict", "may_decide", "unknown_of")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,14 +76,6 @@ def may_decide(who: Principal, approval: Approval) -> bool:
     """The rule where an agent brings none: staff decides."""
     del approval
     return who.kind == "staff"
-
-
-def is_same(one: Principal, other: Principal) -> bool:
-    """Whether two principals are one person, whatever their levels; text is compared as the journal keeps it."""
-    return all(
-        fold_surrogates(str(mine)) == fold_surrogates(str(theirs))
-        for mine, theirs in ((one.kind, other.kind), (one.id, other.id))
-    )
 
 
 def approval_of(conversation_id: str, event: ApprovalRequested) -> Approval:

@@ -13,6 +13,7 @@ from typing import Any
 import anyio
 import mcp_types
 
+from turnkeeper.core.identity import same_person
 from turnkeeper.driver.agent import Agent
 from turnkeeper.driver.conversation import Conversation
 from turnkeeper.driver.keeper import Keeper
@@ -100,7 +101,7 @@ class Calls:
             return unknown
         owner = conversation.recorder.owner
         content = _said(conversation)
-        mine = (owner and (owner.kind, owner.id)) == (principal and (principal.kind, principal.id))
+        mine = owner is principal if owner is None or principal is None else same_person(owner, principal)
         if content is None or not mine:
             return unknown
         return await self._result(conversation, conversation.send(content, key=name), report)

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from typing import Any, TypeVar
 
 import anyio
@@ -39,7 +40,7 @@ _CLOSE_SECONDS = 10.0
 _LAST_MOMENT = 0.5
 _LISTEN_AGAIN_SECONDS = 5.0
 _LONGEST_REASON = 600
-_INFO = mcp_types.Implementation(name="turnkeeper", version="0.1.0")
+_INFO = mcp_types.Implementation(name="turnkeeper", version=version("turnkeeper"))
 
 
 class LostError(Exception):

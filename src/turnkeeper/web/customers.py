@@ -9,9 +9,9 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
+from turnkeeper.core.identity import same_person
 from turnkeeper.errors import UnknownConversationError
 from turnkeeper.journal import Summary
-from turnkeeper.types import Principal
 from turnkeeper.web.answers import Body, JSONAnswer, RefusedError, read_body
 from turnkeeper.web.door import Door, conversation_id, door_of
 from turnkeeper.web.projection import CustomerView
@@ -98,14 +98,9 @@ async def own(service: Service, name: str, session: Session) -> None:
     UnconfirmedError if it was held with proof of who they are, and that has run out.
     """
     owner = await service.owner(name)
-    if not is_owner(owner, session.principal):
+    if owner is None or not same_person(owner, session.principal):
         raise UnknownConversationError(f"no conversation {name!r} in this journal")
     await service.admit(name, session.principal)
-
-
-def is_owner(owner: Principal | None, who: Principal) -> bool:
-    """Whether a conversation of that owner is this principal's."""
-    return owner is not None and (owner.kind, owner.id) == (who.kind, who.id)
 
 
 async def send_message(request: Request) -> Response:

@@ -147,6 +147,8 @@ class Service:
                 now = math.inf if first else self.now()
                 for name in await recoverable(self.keeper, now=now, limit=_MOST_RECOVERED):
                     self.kick(name)
+            if not self.switchboard:
+                return  # nobody reads, so nobody is to be told
             summaries = await self.journal.conversations(limit=_MOST_LOOKED_AT)
         except TurnkeeperError as error:
             _log.warning("the journal can't be looked at: %s", error)

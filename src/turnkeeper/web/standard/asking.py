@@ -14,11 +14,11 @@ from pydantic import ConfigDict
 from starlette.requests import Request
 
 from turnkeeper.core.events import ConversationStarted
+from turnkeeper.core.identity import same_person
 from turnkeeper.errors import UnknownConversationError
 from turnkeeper.types import Principal
 from turnkeeper.web.answers import Body, RefusedError
 from turnkeeper.web.cleaning import clean
-from turnkeeper.web.customers import is_owner
 from turnkeeper.web.door import Door, checked_conversation
 from turnkeeper.web.service import Service
 from turnkeeper.web.sessions import Session
@@ -113,7 +113,7 @@ class Asker:
         elif queued := await self.service.journal.queued(conversation, limit=1):
             owner = queued[0].principal
         exists = bool(events) or owner is not None
-        if exists and not self.staff and not is_owner(owner, self.who):
+        if exists and not self.staff and (owner is None or not same_person(owner, self.who)):
             raise UnknownConversationError(f"no conversation {conversation!r} in this journal")
         if exists and not self.staff:
             await self.service.admit(conversation, self.who)
@@ -137,7 +137,7 @@ class Asker:
             turn = about.turns[key]
             return Target(turn=turn, key=None, after=turn), about.until(turn)
         text = text_in(message)
-        if looked.owner is not None and not is_owner(looked.owner, self.who):
+        if looked.owner is not None and not same_person(looked.owner, self.who):
             raise RefusedError(403, "not_yours", "only whoever began the conversation writes in it")
         if len(text) > self.door.rates.text:
             raise RefusedError(413, "too_large", f"a message has at most {self.door.rates.text} characters")

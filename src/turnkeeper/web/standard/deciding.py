@@ -14,8 +14,9 @@ import anyio
 from pydantic import Field, ValidationError
 
 from turnkeeper.core.events import ApprovalDecided, CallResolved, Event
+from turnkeeper.core.identity import same_person
 from turnkeeper.driver.people import Approval, UnknownOutcome
-from turnkeeper.driver.waiting import as_dict, is_same
+from turnkeeper.driver.waiting import as_dict
 from turnkeeper.errors import (
     ApprovalDecidedError,
     ApprovalExpiredError,
@@ -100,7 +101,7 @@ async def decide(
             "interrupts_uncovered", f"{len(uncovered)} of the open questions left without an answer; answer all of them"
         )
     todo = [(open_ones[one.id], one) for one in answers if one.id in open_ones]
-    if todo and all(one.cancelled for _, one in todo) and owner is not None and is_same(owner, by):
+    if todo and all(one.cancelled for _, one in todo) and owner is not None and same_person(owner, by):
         await _performed(service, conversation, lambda: service.stop(conversation, principal=by))
         return
     for step in [await _step(service, conversation, question, one, by) for question, one in todo]:
@@ -197,7 +198,7 @@ def _check(service: Service, approval: Approval | None, by: Principal) -> None:
     if approval is None:
         allowed = by.kind == "staff"
     else:
-        own = approval.requester is not None and is_same(by, approval.requester)
+        own = approval.requester is not None and same_person(by, approval.requester)
         allowed = not own and service.keeper.agent.may_decide(by, approval)
     if not allowed:
         raise UnusableError("not_allowed", "this is not yours to decide")
