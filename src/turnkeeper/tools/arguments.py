@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from turnkeeper.errors import ArgumentsRejectedError
-from turnkeeper.tools.slips import NOTHING, Fault, Path, Slips
+from turnkeeper.tools.schema_work import Work
+from turnkeeper.tools.slips import ENDLESS, NOTHING, Fault, Path, Slips, are_endless
 from turnkeeper.tools.wording import clean_value, cut, shown
 
 if TYPE_CHECKING:
@@ -98,6 +99,8 @@ class TypedCheck:
         from pydantic import ValidationError  # noqa: PLC0415 - not for callers who bring schemas only
 
         mended, found = self._slips.mend(given)
+        if are_endless(found):
+            return {}, found
         try:
             arguments = self._validator.validate_python(mended)
         except ValidationError:
@@ -168,21 +171,31 @@ def _upwards(path: Path) -> list[Path]:
 class BroughtCheck:
     """Arguments by a JSON Schema that the tool brought: mended by it, then validated as they are.
 
-    `hidden` names what is the application's: an argument of such a name is refused, however open the schema is.
+    `whole` is what the validator judges by, `schema` what is sent of it. `hidden` names what is the application's: an
+    argument of such a name is refused, however open the schema is.
     """
 
-    __slots__ = ("_hidden", "_slips", "_validator")
+    __slots__ = ("_hidden", "_slips", "_validator", "_whole", "_work")
 
     def __init__(
-        self, validator: jsonschema_rs.Draft202012Validator, schema: dict[str, Any], *, hidden: frozenset[str]
+        self,
+        validator: jsonschema_rs.Draft202012Validator,
+        schema: dict[str, Any],
+        *,
+        whole: Mapping[str, Any],
+        hidden: frozenset[str],
     ) -> None:
         self._validator = validator
+        self._whole = dict(whole)
+        self._work = Work(self._whole)
         self._slips = Slips(schema)
         self._hidden = hidden
 
     def __call__(self, given: dict[str, Any]) -> tuple[dict[str, Any], list[Fault]]:
         """The mended object itself."""
         mended, found = self._slips.mend(given)
+        if are_endless(found) or self._work.is_too_much(mended, self._whole):
+            return {}, [Fault((), ENDLESS, hard=True)]
         try:
             refused = [self._fault(mended, error) for error in self._validator.iter_errors(mended)]
         except ValueError:

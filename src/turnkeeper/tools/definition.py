@@ -182,7 +182,7 @@ def _build(function: Any, options: Options, frames: list[FrameType]) -> Tool:
         schema = schema_to_send(options.schema, where)
         shape = _fit(shape, schema, where)
         hidden = shape.hidden if shape.whole is None else frozenset[str]()
-        check = BroughtCheck(validator_of(options.schema, where), schema, hidden=hidden)
+        check = BroughtCheck(validator_of(options.schema, where), schema, whole=options.schema, hidden=hidden)
     for key in schema["properties"]:
         if not _PROPERTY_KEY.fullmatch(key):
             logger.warning(

@@ -25,14 +25,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from turnkeeper.tools.schema_tree import ALL_KINDS, SchemaTree
+from turnkeeper.tools.schema_work import Work
 from turnkeeper.tools.wording import KIND_WORDS, clean, clean_value, json_kind, shown
 
-__all__ = ("NOTHING", "Fault", "Path", "Slips", "expectation")
+__all__ = ("ENDLESS", "NOTHING", "Fault", "Path", "Slips", "are_endless", "expectation")
 
 Path = tuple[str | int, ...]
 NOTHING: Any = object()
 """Stands for a value that isn't there."""
 
+ENDLESS = "nested so deeply that to check them by this tool's schema could take for ever; nest them less"
 _NUMBER = re.compile(r"\s*-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?\s*")
 _ONLY_DIGITS = re.compile(r"\s*[+-]?([\d_]+(\.\d*)?|\.\d+)\s*")
 _MOMENTS = frozenset({"date", "date-time", "time"})
@@ -49,6 +51,11 @@ class Fault:
     reason: str
     value: Any = NOTHING
     hard: bool = False
+
+
+def are_endless(faults: list[Fault]) -> bool:
+    """Whether one of the faults is that the value must not be shown to a validator at all."""
+    return any(fault.reason == ENDLESS for fault in faults)
 
 
 def expectation(kinds: frozenset[str], schema: Mapping[str, Any]) -> str:
@@ -68,15 +75,21 @@ def expectation(kinds: frozenset[str], schema: Mapping[str, Any]) -> str:
 class Slips:
     """Mends values by one schema. The value given is never changed: it is the record of what the model said."""
 
-    __slots__ = ("_tree",)
+    __slots__ = ("_tree", "_work")
 
     def __init__(self, schema: dict[str, Any]) -> None:
         self._tree = SchemaTree(schema)
+        self._work = Work(schema)
 
     def mend(self, value: Any) -> tuple[Any, list[Fault]]:
         """The mended copy, and the faults that no validation behind this one would name."""
+        if self._work.is_too_much(value, self._tree.root):
+            return {}, [Fault((), ENDLESS, hard=True)]
         faults: list[Fault] = []
-        return self._mend(value, self._tree.root, (), faults), faults
+        mended = self._mend(value, self._tree.root, (), faults)
+        if self._work.is_too_much(mended, self._tree.root):  # text that held JSON
+            return {}, [Fault((), ENDLESS, hard=True)]
+        return mended, faults
 
     def _mend(self, value: Any, schema: Any, path: Path, faults: list[Fault]) -> Any:
         if not isinstance(schema, dict) or not schema:
@@ -86,7 +99,10 @@ class Slips:
         kind = json_kind(value)
         if kind not in kinds:
             value = _coerce(value, kind, kinds, schema)
-            kind = json_kind(value)
+            decoded, kind = kind == "string", json_kind(value)
+            if decoded and self._work.is_too_much(value, schema):
+                faults.append(Fault(path, ENDLESS, hard=True))
+                return None
             if kind not in kinds:
                 faults.append(_misfit(value, kind, kinds, schema, path))
                 return clean_value(value)

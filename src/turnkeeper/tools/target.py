@@ -85,7 +85,7 @@ class Target:
             sent = schema_to_send(whole, "the schema")
         except ToolDefinitionError as error:
             raise InputError(str(error)) from error
-        check = BroughtCheck(validator, sent, hidden=frozenset())
+        check = BroughtCheck(validator, sent, whole=whole, hidden=frozenset())
         return cls(str(name), sent, _native(sent), check, flat=flat, wrapped=not flat)
 
     def read(self, text: str) -> Any:
