@@ -12,7 +12,7 @@
 | 4 | a code or token in a prompt, the journal, a log, an export | `test_a_code_is_in_no_record` |
 | 5 | tokens that are not good | `test_a_token_that_is_not_good_signs_nobody_in` |
 | 5 | a public key as a secret | `test_rules_that_would_let_a_key_be_swapped_are_refused` |
-| 6 | fixation, stolen cookies, forged requests | of the web door: tests/web |
+| 6 | fixation, stolen cookies, forged requests | tests/attacks/test_sessions.py, tests/web/test_staff.py |
 | 7 | finding out who has an account | `test_nothing_tells_whether_an_account_exists` |
 | 7 | by how long an answer takes | `test_an_answer_is_the_same_work_whether_there_is_an_account_or_not` |
 | 8 | a level after handover, logout, silence | `test_a_level_does_not_outlive_what_it_was_proven_for` |

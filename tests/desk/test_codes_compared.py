@@ -79,9 +79,7 @@ def test_right_wrong_and_absent_codes_are_all_compared_in_constant_time(
     assert len(sent) == 1
 
 
-def test_a_code_in_the_chat_is_found_in_constant_time(
-    stage: tuple[desk.Door, list[str]], compared: list[bool]
-) -> None:
+def test_a_code_in_the_chat_is_found_in_constant_time(stage: tuple[desk.Door, list[str]], compared: list[bool]) -> None:
     door, sent = stage
     visitor = door.enter()
     door.start_confirmation(visitor, "c", "email", "megana@gmail.com")

@@ -19,7 +19,7 @@ from typing import Any
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
-from turnkeeper.errors import ConfigurationError
+from turnkeeper.errors import ConfigurationError, InputError
 from turnkeeper.types import Principal
 
 __all__ = ("CUSTOMER_SECONDS", "STAFF_SECONDS", "Session", "Sessions")
@@ -82,7 +82,7 @@ class Sessions:
             fields: dict[str, Any] = json.loads(_plain(body))
             who = Principal(fields["k"], fields["i"], fields["l"])
             session = Session(who, fields["s"], float(fields["e"]))
-        except (ValueError, KeyError, TypeError, binascii.Error):
+        except (ValueError, KeyError, TypeError, binascii.Error, InputError):
             return None
         return session if self.is_live(session) else None
 

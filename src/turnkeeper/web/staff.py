@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import re
 import secrets
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,8 @@ from turnkeeper.web.sessions import Session, Sessions
 __all__ = ("Staff", "hashed", "matches", "read_passwords")
 
 _N, _R, _P = 2**15, 8, 1
+_MOST_MEMORY = 2**28
+"""Bytes that one check may take: more would let a few logins at once exhaust the machine."""
 _NAME = re.compile(r"[^\s:]{1,64}")
 
 
@@ -68,9 +71,12 @@ class Staff:
         return sessions.read(request, "staff")
 
     def check(self, name: str, password: str) -> bool:
-        """Whether the password is that person's. It takes as long for a name that isn't there."""
+        """Whether the password is that person's. It takes as long for a name that isn't there.
+
+        The hash of somebody else stands in then, so that it takes as long as where the file has others than today's.
+        """
         kept = self.passwords.get(name)
-        found = matches(password, kept if kept is not None else _NOBODY)
+        found = matches(password, kept if kept is not None else next(iter(self.passwords.values()), _NOBODY))
         return found and kept is not None
 
     def _named(self, request: Request) -> str | None:
@@ -88,7 +94,7 @@ def read_passwords(path: str | Path) -> dict[str, str]:
     ConfigurationError names the line that can't be used.
     """
     try:
-        lines = Path(path).read_text("utf-8").splitlines()
+        lines = Path(path).read_text("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"the staff file {path} can't be read: {error}") from error
     found: dict[str, str] = {}
@@ -100,6 +106,8 @@ def read_passwords(path: str | Path) -> dict[str, str]:
             raise ConfigurationError(
                 f"{path}, line {number}: expected NAME:HASH, as `python -m turnkeeper.web.staff NAME` prints"
             )
+        if name in found:
+            raise ConfigurationError(f"{path}, line {number}: {name} has a line already; keep one of them")
         found[name] = kept
     if not found:
         raise ConfigurationError(f"the staff file {path} names nobody")
@@ -107,7 +115,9 @@ def read_passwords(path: str | Path) -> dict[str, str]:
 
 
 def hashed(password: str) -> str:
-    """The password's hash by scrypt, with a salt of its own."""
+    """The password's hash by scrypt, with a salt of its own. ConfigurationError for a password that is empty."""
+    if not password:
+        raise ConfigurationError("a password has at least one character")
     salt = secrets.token_bytes(16)
     return f"scrypt${_N}${_R}${_P}${_text(salt)}${_text(_scrypt(password, salt, _N, _R, _P))}"
 
@@ -122,18 +132,24 @@ def matches(password: str, kept: str) -> bool:
 
 
 def _scrypt(password: str, salt: bytes, n: int, r: int, p: int) -> bytes:
-    given = password.encode("utf-8", "surrogatepass")
-    return hashlib.scrypt(given, salt=salt, n=n, r=r, p=p, maxmem=256 * n * r, dklen=32)
+    # one form of what is typed: keyboards differ in whether é is one character or two (RFC 8265, section 4.2.2)
+    given = unicodedata.normalize("NFC", password).encode("utf-8", "surrogatepass")
+    return hashlib.scrypt(given, salt=salt, n=n, r=r, p=p, maxmem=_MOST_MEMORY, dklen=32)
 
 
 def _parts(kept: str) -> tuple[int, int, int, bytes, bytes] | None:
     try:
-        kind, n, r, p, salt, digest = kept.split("$")
-        found = (int(n), int(r), int(p), base64.b64decode(salt), base64.b64decode(digest))
+        kind, *costs, salt, digest = kept.split("$")
+        n, r, p = map(int, costs)
+        found = (n, r, p, _bytes(salt), _bytes(digest))
     except ValueError:
         return None
-    sound = kind == "scrypt" and 2**14 <= found[0] <= 2**20 and 1 <= found[1] <= 32 and 1 <= found[2] <= 16
-    return found if sound and len(found[4]) == 32 else None
+    sound = kind == "scrypt" and 2**14 <= n <= 2**20 and n.bit_count() == 1 and 1 <= r <= 32 and 1 <= p <= 16
+    return found if sound and 128 * r * (n + p + 4) <= _MOST_MEMORY and len(found[4]) == 32 else None
+
+
+def _bytes(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)
 
 
 def _text(data: bytes) -> str:
@@ -150,7 +166,10 @@ def main() -> None:
 
     if len(sys.argv) != 2 or not _NAME.fullmatch(sys.argv[1]):
         sys.exit("usage: python -m turnkeeper.web.staff NAME >> staff.txt")
-    sys.stdout.write(f"{sys.argv[1]}:{hashed(getpass.getpass('Password: '))}\n")
+    try:
+        sys.stdout.write(f"{sys.argv[1]}:{hashed(getpass.getpass('Password: '))}\n")
+    except ConfigurationError as error:
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":
