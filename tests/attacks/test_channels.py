@@ -11,6 +11,7 @@
 | 42 | a changed record | `test_a_changed_record_is_found` |
 | 43 | card numbers, e-mail, phones in exports | `test_what_leaves_is_redacted`, `test_an_export_can_be_redacted` |
 | 43 | the same in logs | `test_the_log_of_a_failed_tool_is_redacted` |
+| 43 | the same, and one-time codes, in traces | tests/attacks/test_traces.py, tests/telemetry/test_content.py |
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         found.append(digest(str.__str__(one), str.__str__(other)))
         return found[-1]
 
-    monkeypatch.setattr(codes.hmac, "compare_digest", compare)
+    monkeypatch.setattr(hmac, "compare_digest", compare)
     monkeypatch.setattr(codes.Sealer, "of", lambda self, code, digits: Hash(seal(self, code, digits)))
     return found
 

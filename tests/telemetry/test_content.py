@@ -121,3 +121,32 @@ def test_images_are_named_and_not_copied() -> None:
         input_json({"messages": [{"role": "user", "content": [picture, {"type": "text", "text": "?"}]}]})
     )
     assert found == [{"role": "user", "parts": [{"type": "image"}, {"type": "text", "content": "?"}]}]
+
+
+SAID = "Card 4111 1111 1111 1111, почта megan.o'neil+x@gmail.com, call +49 151 1234-5678"
+CLEAN = "Card [card], почта [e-mail], call [phone]"
+
+
+async def test_card_numbers_addresses_and_phones_are_in_no_span(kept: Kept) -> None:
+    """Wherever content is recorded: the prompt, what the customer and the model say, arguments, results."""
+
+    @tk.tool(effect="read")
+    def pay(to: str, card: int) -> dict[str, Any]:
+        """Pay."""
+        return {"to": [to], "card": card, "amount": 100}
+
+    asks = reply(thinking(SAID), SAID, call("pay", {"to": SAID, "card": 4111111111111111}, id="toolu_1"))
+    agent = kept.agent(kept.api(script(asks, SAID)), telemetry=kept.telemetry(content=True), tools=[pay], system=SAID)
+    found = await agent.run(SAID)
+    assert found.text == SAID
+    exported = "".join(span.to_json() for span in kept.spans)
+    assert not [one for one in ("4111", "gmail.com", "o'neil", "1234-5678") if one in exported]
+    called = dict(kept.only("execute_tool pay").attributes or {})
+    assert json.loads(str(called["gen_ai.tool.call.arguments"])) == {"to": CLEAN, "card": "[card]"}
+    result = json.loads(str(called["gen_ai.tool.call.result"]))
+    assert result == f'{{"to":["{CLEAN}"],"card":[card],"amount":100}}'
+    _, second = kept.named(f"chat {MODEL}")
+    about = dict(second.attributes or {})
+    assert json.loads(str(about["gen_ai.system_instructions"])) == [{"type": "text", "content": CLEAN}]
+    for name in ("gen_ai.input.messages", "gen_ai.output.messages"):
+        assert CLEAN in json.loads(str(about[name]))[0]["parts"][0]["content"]

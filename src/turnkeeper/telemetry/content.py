@@ -1,4 +1,4 @@
-"""Content in the convention's form: only where somebody asked for it, bounded, and with secrets masked.
+"""Content in the convention's form: only where somebody asked for it, bounded, with secrets and contacts taken out.
 
 The form is JSON text: a list of messages with `role` and `parts`. What is no text (images, documents) is named, not
 copied.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from turnkeeper.redaction import redacted
 from turnkeeper.tools.masking import MASK, SECRET_NAME, mask
 from turnkeeper.wire.json import decode, encode
 
@@ -101,7 +102,7 @@ def _fitting(items: list[str]) -> str:
 
 def _clean(value: Any) -> Any:
     if isinstance(value, str):
-        masked = mask(value[: _LONGEST_TEXT + 1])
+        masked = redacted(mask(value[: _LONGEST_TEXT + 1]))
         return masked if len(value) <= _LONGEST_TEXT else masked[:_LONGEST_TEXT] + "…"
     if isinstance(value, Mapping):
         return {
@@ -110,4 +111,6 @@ def _clean(value: Any) -> Any:
         }
     if isinstance(value, list | tuple):
         return [_clean(one) for one in value]
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value if redacted(text := str(value)) == text else redacted(text)
     return value
