@@ -30,7 +30,7 @@ function row(kind, body, { at, copy } = {}) {
   const meta = make("div", { cls: "meta" });
   if (at) meta.append(make("time", { dateTime: new Date(at * 1000).toISOString(), textContent: timeOf(at) }));
   if (copy) meta.append(copyButton(copy));
-  return make("li", { cls: `row ${kind}` }, make("span", { cls: "hidden", textContent: `${t(`who_${kind}`)}: ` }), body, meta);
+  return make("div", { cls: `row ${kind}` }, make("span", { cls: "hidden", textContent: `${t(`who_${kind}`)}: ` }), body, meta);
 }
 
 function copyButton(what) {
@@ -65,7 +65,7 @@ function typing(number) {
 const dots = () => make("span", { cls: "typing", attrs: { "aria-hidden": "true" } }, make("i"), make("i"), make("i"));
 
 function note(words, kind = "") {
-  log.append(make("li", { cls: `note ${kind}`, textContent: words }));
+  log.append(make("div", { cls: `note ${kind}`, textContent: words }));
 }
 
 function say(words) { $("status").textContent = words; }
@@ -115,7 +115,7 @@ const TAKE = {
     const words = t(`call_${item.state}`);
     let line = calls.get(item.call);
     if (!line) {
-      line = make("li", { cls: "note" });
+      line = make("div", { cls: "note" });
       calls.set(item.call, line);
     }
     if (item.state === "done") line.remove();
@@ -173,7 +173,7 @@ function show(conversation, { isNew = false } = {}) {
   isListening = false;
   shown = conversation;
   replies = new Map(); over = new Set(); calls = new Map(); outbox = new Map();
-  caughtUp = false;
+  caughtUp = isNew; // all that comes is news then
   log.replaceChildren();
   $("welcome").hidden = false;
   $("presence").hidden = true;
