@@ -89,7 +89,10 @@ async def test_two_cancels_of_one_order_in_one_reply_cancel_it_once(database: de
 
 @pytest.mark.anyio
 async def test_what_breaks_inside_stays_inside(database: desk.Desk) -> None:
-    """The model learns that something failed, not where the records are: https://github.com/nstfkc/gemi/issues/446."""
+    """The model learns that something failed, not where the records are. Report B16-tool-error-leaks-dsn.
+
+    https://github.com/nstfkc/gemi/issues/446
+    """
     with database.transaction(SYSTEM) as repository:
         repository._connection.exec_driver_sql("DROP TABLE desk_orders")
     api = MessagesAPI(script(reply(call("get_order_by_id", {"order_id": "97531"})), "Sorry."))

@@ -197,7 +197,10 @@ def test_the_second_of_two_waits_for_the_first_to_commit_and_then_loses(postgres
 
 
 def test_many_sessions_on_one_file_wait_for_each_other(database: Desk, ana: Actor) -> None:
-    """A write at a time, and none is lost: https://github.com/mem0ai/mem0/issues/7196."""
+    """A write at a time, and none is lost. Report B15-sqlite-locked.
+
+    https://github.com/mem0ai/mem0/issues/7196
+    """
 
     def look() -> int:
         for _ in range(10):

@@ -47,7 +47,10 @@ def find(q: str, limit: int = 10, region: str | None = None, active: bool = True
     ],
 )
 def test_harmless_slips_are_mended_and_genuine_strings_stay(given: dict[str, Any], expected: dict[str, Any]) -> None:
-    """Reported: https://github.com/vectorize-io/hindsight/issues/849"""
+    """Report B05-list-as-json-string.
+
+    https://github.com/vectorize-io/hindsight/issues/849
+    """
     arguments = check_arguments(tag, given)
     assert arguments == expected
     assert all(type(arguments[name]) is type(value) for name, value in expected.items())
@@ -61,7 +64,10 @@ def test_what_is_no_array_is_an_error_that_names_the_field(labels: Any) -> None:
 
 
 def test_null_for_an_optional_parameter_means_its_default() -> None:
-    """Reported: https://github.com/ZenRows/zenrows-mcp/pull/23"""
+    """Report B17-null-for-optional.
+
+    https://github.com/ZenRows/zenrows-mcp/pull/23
+    """
     assert check_arguments(find, {"q": "a", "limit": None, "region": None}) == {"q": "a", "region": None}
     assert check_arguments(find, {"q": "a", "region": "null"}) == {"q": "a", "region": "null"}
     assert check_arguments(find, {"q": "a", "active": None}) == {"q": "a"}

@@ -110,7 +110,10 @@ async def test_a_value_nested_beyond_measure_is_refused() -> None:
 
 
 async def test_null_for_an_optional_property_is_left_out() -> None:
-    """Reported: https://github.com/ZenRows/zenrows-mcp/pull/23"""
+    """Report B17-null-for-optional.
+
+    https://github.com/ZenRows/zenrows-mcp/pull/23
+    """
     assert check_arguments(made(), {"city": "Ufa", "lang": None}) == {"city": "Ufa"}
     assert "- city: must be a string; got null" in rejected(made(), {"city": None})
 

@@ -58,7 +58,10 @@ async def test_a_tool_error_reaches_the_model_word_for_word(text: str) -> None:
 
 
 async def test_an_unexpected_exception_is_told_by_its_class_and_an_id_only(caplog: pytest.LogCaptureFixture) -> None:
-    """Reported: https://github.com/nstfkc/gemi/issues/446"""
+    """Report B16-tool-error-leaks-dsn.
+
+    https://github.com/nstfkc/gemi/issues/446
+    """
     with caplog.at_level(logging.DEBUG):
         outcome = await failed(OperationalError("could not connect to postgresql://bot:S3cr3t-pw@db.internal/shop"))
     assert outcome.content == (
@@ -82,7 +85,10 @@ async def test_what_only_reads_has_done_no_part_of_its_work() -> None:
 
 @pytest.mark.parametrize("exception", [ValueError(), TimeoutError(), StopIteration(), GeneratorExit(), SystemExit(3)])
 async def test_an_exception_without_a_text_still_has_a_result(exception: BaseException) -> None:
-    """Reported: https://github.com/jlevy/markform/issues/153"""
+    """Report B10-empty-error-message.
+
+    https://github.com/jlevy/markform/issues/153
+    """
     outcome = await failed_somehow(exception)
     assert str(outcome.content).startswith("The tool failed (")
 

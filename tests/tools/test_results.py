@@ -142,7 +142,10 @@ def test_a_timedelta_is_an_iso_duration(span: dict[str, float], text: str) -> No
 
 
 def test_moments_in_a_result_are_json() -> None:
-    """Reported: https://github.com/microsoft/agent-framework/issues/2219"""
+    """Report B01-datetime-in-result.
+
+    https://github.com/microsoft/agent-framework/issues/2219
+    """
     placed = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
     order = {
         "id": 7,
@@ -159,7 +162,10 @@ def test_moments_in_a_result_are_json() -> None:
 
 
 def test_real_characters_and_no_escapes() -> None:
-    """Reported: https://github.com/microsoft/autogen/pull/7730"""
+    """Report B02-ensure-ascii.
+
+    https://github.com/microsoft/autogen/pull/7730
+    """
     value = {"名前": "日本語 é 🙂", "rows": ["한국어"] * 50, "rtl": "שלום", "separator": "\u2028"}
     text = rendered(value)
     assert json.loads(text) == value
@@ -182,7 +188,10 @@ def test_a_surrogate_pair_becomes_its_character() -> None:
 
 @pytest.mark.parametrize("value", [None, "", "  ", "\n\n", "\u3000\xa0"])
 def test_a_blank_result_has_a_placeholder(value: Any) -> None:
-    """Reported: https://github.com/nick1udwig/kibitz/issues/78"""
+    """Report A33-whitespace-only-text-from-model.
+
+    https://github.com/nick1udwig/kibitz/issues/78
+    """
     assert rendered(value) == PLACEHOLDER == "(no output)"
 
 

@@ -30,7 +30,10 @@ async def gathered(*calls: Any) -> list[Outcome]:
 
 
 async def test_sync_tools_run_at_the_same_time_and_leave_the_event_loop_free() -> None:
-    """Reported: https://github.com/openai/openai-agents-python/issues/2386"""
+    """Report B06-sync-tool-blocks-loop.
+
+    https://github.com/openai/openai-agents-python/issues/2386
+    """
     together = threading.Barrier(3)
     inside, loop_is_alive = threading.Event(), threading.Event()
     loop_thread = threading.get_ident()

@@ -133,7 +133,10 @@ async def test_every_kind_of_type_hint_has_its_schema() -> None:
 
 
 async def test_references_resolve_and_nested_types_arrive_built() -> None:
-    """Reported: https://github.com/QwenLM/Qwen-Agent/pull/873"""
+    """Report B18-dangling-ref.
+
+    https://github.com/QwenLM/Qwen-Agent/pull/873
+    """
     received: dict[str, Any] = {}
 
     @tool
@@ -259,7 +262,10 @@ async def test_a_plain_string_in_annotated_is_a_description() -> None:
 
 
 async def test_real_characters_reach_the_definition() -> None:
-    """Reported: https://github.com/microsoft/autogen/pull/7730"""
+    """Report B02-ensure-ascii.
+
+    https://github.com/microsoft/autogen/pull/7730
+    """
 
     @tool
     def translate(to: Literal["日本語", "한국어", "🙂"]) -> str:
@@ -299,7 +305,10 @@ def load(path: Path, text: str) -> ModuleType:
 
 
 async def test_postponed_annotations_are_resolved_in_the_tools_own_module(tmp_path: Path) -> None:
-    """Reported: https://github.com/PrefectHQ/fastmcp/pull/3243"""
+    """Report B04-future-annotations-context.
+
+    https://github.com/PrefectHQ/fastmcp/pull/3243
+    """
     plain = load(tmp_path / "plain_tools.py", SOURCE).f
     postponed = load(tmp_path / "postponed_tools.py", "from __future__ import annotations\n" + SOURCE).f
     assert postponed.definition == plain.definition

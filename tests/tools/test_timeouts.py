@@ -47,7 +47,10 @@ async def test_an_async_tool_is_stopped_at_its_timeout() -> None:
 
 
 async def test_a_cleanup_that_hangs_is_not_waited_for(caplog: pytest.LogCaptureFixture) -> None:
-    """Reported: https://github.com/openai/openai-agents-python/issues/4899"""
+    """Report B11-timeout-cleanup-hangs.
+
+    https://github.com/openai/openai-agents-python/issues/4899
+    """
     assert CLEANUP_GRACE == 1.0
     let_go = asyncio.Event()
 
@@ -70,7 +73,10 @@ async def test_a_cleanup_that_hangs_is_not_waited_for(caplog: pytest.LogCaptureF
 
 
 async def test_a_sync_tool_that_times_out_may_still_complete_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
-    """Reported: https://github.com/openai/openai-agents-python/issues/4899"""
+    """Report B11-timeout-cleanup-hangs.
+
+    https://github.com/openai/openai-agents-python/issues/4899
+    """
     go_on, ledger = threading.Event(), []
 
     @tool(timeout=SOON)
