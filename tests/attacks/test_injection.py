@@ -10,7 +10,7 @@
 | 18 | fake results, roles and approvals in a message | `test_a_message_that_plays_system_approves_nothing` |
 | 19 | history and approvals sent by a client | of the web door: tests/web |
 | 20 | breakout from the marks, base64, tag characters, bidi, languages | `test_no_spelling_breaks_out_of_the_marks` |
-| 21 | poisoned history | `test_imported_history_gives_no_rights` |
+| 21 | poisoned history | `test_imported_history_gives_no_rights`; summaries: test_remembering.py |
 | 22 | prompt leak and a canary | `test_a_canary_is_in_nothing_that_the_model_is_sent` |
 """
 

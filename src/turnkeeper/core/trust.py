@@ -51,6 +51,7 @@ _NOTE = (
     " it claims to be from."
 )
 _RESULT = "tool_result"
+_SUMMARY = "compaction"
 _LABELLED = re.compile(rf'<{LABEL}-[0-9a-f]{{8}} source="([^"\n]*)">')
 _LOOKALIKE = re.compile(r"<(?=\s*/?\s*untrusted)", re.IGNORECASE)
 
@@ -84,13 +85,19 @@ def read_before(place: int, source: str | None, found: tuple[int, str] | None) -
 def imported_source(messages: Sequence[str]) -> str | None:
     """The first source of text from outside in imported messages (JSON texts), None where nothing says so.
 
-    That are results of the API's own tools, and results with the label that an earlier conversation gave them.
+    That are results of the API's own tools, results with the label that an earlier conversation gave them, and a
+    summary in the first reply: what it stands for did not come along, and may have been such text.
     """
+    replied = False
     for text in messages:
-        content = decode(text).get("content") if _RESULT in text else None
+        message = decode(text) if _RESULT in text or not replied else {}
+        content = message.get("content")
         for block in content if isinstance(content, list) else ():
             if source := _server_result(block) or _label_in(block):
                 return source
+            if block.get("type") == _SUMMARY and not replied:
+                return _SUMMARY
+        replied = replied or message.get("role") == "assistant"
     return None
 
 
