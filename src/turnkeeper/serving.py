@@ -6,6 +6,7 @@ Needs uvicorn, of the extras `cli`, `mcp` and `web`.
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import signal
 import socket
 import threading
@@ -16,7 +17,7 @@ import uvicorn
 
 from turnkeeper.errors import ConfigurationError
 
-__all__ = ("Server", "listen", "url_of")
+__all__ = ("Server", "is_loopback", "listen", "url_of")
 
 _BACKLOG = 512
 
@@ -66,3 +67,13 @@ def url_of(listener: socket.socket) -> str:
     """Where it listens, as http://HOST:PORT."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach that address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import os
 from collections.abc import Awaitable, Callable
-from typing import Literal
+from typing import Any, Literal
 
 from turnkeeper import desk as technova
 from turnkeeper.cli.asking import one_turn
@@ -17,9 +17,11 @@ from turnkeeper.cli.exits import Exit
 from turnkeeper.cli.options import Talk
 from turnkeeper.cli.terminal import Terminal
 from turnkeeper.cli.visiting import Visit
-from turnkeeper.types import Principal
+from turnkeeper.driver.agent import Agent
+from turnkeeper.driver.settings import Settings
+from turnkeeper.types import Limits, Principal
 
-__all__ = ("Form", "at_the_door")
+__all__ = ("Form", "at_the_door", "couriers", "customers")
 
 _SMTP = "TURNKEEPER_SMTP"
 _HINTS = (
@@ -29,7 +31,7 @@ _HINTS = (
 )
 
 
-class _Mail:
+class Mail:
     """Shows what would be sent, since a terminal has no other way to the customer; for the demo, it remembers."""
 
     def __init__(self, terminal: Terminal) -> None:
@@ -47,13 +49,36 @@ class Form:
 
     door: technova.Door
     visitor: Principal
-    mail: _Mail
+    mail: Mail
 
     def fill(self, conversation_id: str) -> str | None:
         """What the form answers; None where it asks for nothing."""
         if self.door.waiting(self.visitor, conversation_id) is None:
             return None
         return self.door.confirm(self.visitor, conversation_id, self.mail.last[: technova.DIGITS]).text
+
+
+Couriers = dict[Literal["email", "phone"], technova.Courier]
+
+
+def couriers(mail: Mail, *, demo: bool) -> Couriers:
+    """What carries messages to customers: the mail server of TURNKEEPER_SMTP; else, and for a demo, they are shown."""
+    if not demo and (url := os.environ.get(_SMTP, "").strip()):
+        return {"email": technova.smtp_courier(url)}
+    return {"email": mail, "phone": mail}
+
+
+def customers(talk: Talk, records: technova.Desk, door: technova.Door, **options: Any) -> Agent:
+    """The customers' agent by the command's options: a message may use what the desk says, if nothing else is said."""
+    given: Limits = options.pop("limits")
+    asked = Settings().find("max_requests", talk.max_requests)
+    limits = dataclasses.replace(
+        given, **{name: getattr(technova.CUSTOMER_LIMITS, name) for name in ("calls", "tokens", "seconds")}
+    )
+    if asked is None:
+        limits = dataclasses.replace(limits, requests=technova.CUSTOMER_LIMITS.requests)
+    own = {name: value for name, value in options.items() if name != "max_tokens" or value is not None}
+    return technova.customer_agent(records, door, limits=limits, **own)
 
 
 Play = Callable[[Session, Terminal, technova.Desk, Form], Awaitable[int]]
@@ -70,13 +95,11 @@ async def at_the_door(
     play: Play,
 ) -> int:
     """Let a new visitor in, and talk; without a prompt and without a person, `play` the demo."""
-    mail = _Mail(terminal)
-    couriers: dict[Literal["email", "phone"], technova.Courier] = {"email": mail, "phone": mail}
-    if not demo and (url := os.environ.get(_SMTP, "").strip()):
-        couriers = {"email": technova.smtp_courier(url)}
-    with technova.Door(records, couriers, at_once="phone" in couriers) as door:
+    mail = Mail(terminal)
+    carried = couriers(mail, demo=demo)
+    with technova.Door(records, carried, at_once="phone" in carried) as door:
         visitor = door.enter()
-        build = functools.partial(technova.customer_agent, records, door)
+        build = functools.partial(customers, talk, records, door)
         kept = dataclasses.replace(talk, journal=records.journal_url)
         async with opened(
             kept, terminal, build=build, principal=visitor, practice=demo, make_filter=technova.ReplyFilter

@@ -29,7 +29,7 @@ from turnkeeper.cli.visiting import GO_ON, Cards
 from turnkeeper.desk.domain import money
 from turnkeeper.types import Principal
 
-__all__ = ("DEMO", "desk", "policy_of")
+__all__ = ("DEMO", "desk", "policy_of", "records_of")
 
 DEMO = (
     "Can you look up my orders? My email is john@gmail.com",
@@ -86,7 +86,7 @@ def desk(
                 return await _play(session, terminal, records)
             return await one_turn(session, talk, terminal, prompt)
 
-    with _records(database, demo=demo) as records, contextlib.nullcontext() if interactive else prints_aside():
+    with records_of(database, demo=demo) as records, contextlib.nullcontext() if interactive else prints_aside():
         return in_loop(lambda: work(records))
 
 
@@ -102,7 +102,8 @@ def policy_of(four_eyes: bool, approve_above: str | None) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _records(database: str | None, *, demo: bool) -> Iterator[technova.Desk]:
+def records_of(database: str | None, *, demo: bool) -> Iterator[technova.Desk]:
+    """The desk's records, open: those that are named, or fresh ones that go with the demo."""
     with contextlib.ExitStack() as stack:
         if demo:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="technova-desk-"))

@@ -25,8 +25,8 @@ from turnkeeper.cli.toolbox import load_tools
 from turnkeeper.errors import ConfigurationError
 from turnkeeper.mcp import Authorization, Pins, http_app, serve_stdio
 from turnkeeper.mcp.servers import pins_beside
-from turnkeeper.mcp.serving import PATH, is_loopback
-from turnkeeper.serving import Server, listen, url_of
+from turnkeeper.mcp.serving import PATH
+from turnkeeper.serving import Server, is_loopback, listen, url_of
 from turnkeeper.tools import Tool
 from turnkeeper.types import Principal
 

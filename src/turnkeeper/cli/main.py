@@ -21,6 +21,7 @@ COMMANDS: dict[str, str] = {
     "extract": "extracting",
     "desk": "desking",
     "research": "researching",
+    "serve": "serving",
     "sms": "texting",
     "list": "keeping",
     "show": "keeping",

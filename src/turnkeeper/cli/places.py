@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 from pathlib import Path
 
 import platformdirs
 
 from turnkeeper.driver.settings import Settings
+from turnkeeper.errors import ConfigurationError
 
 __all__ = (
     "data_folder",
@@ -19,6 +21,7 @@ __all__ = (
     "journal_url",
     "log_file",
     "missing_file",
+    "web_secret",
 )
 
 _APP = "turnkeeper"
@@ -73,6 +76,28 @@ def desk_url(given: str | None = None) -> str:
     """--database, else TURNKEEPER_DESK, else `desk` of turnkeeper.toml, else a file in the data folder."""
     found = Settings().find("desk", given)
     return str(found) if found else file_url(_private_folder() / "desk.db")
+
+
+def web_secret() -> bytes:
+    """What signs the web's sessions, 32 bytes: this user's own, made once, so that sessions outlive a process.
+
+    ConfigurationError if it can't be kept.
+    """
+    path = _private_folder() / "web_secret"
+    fresh = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+    try:
+        if not path.exists():
+            with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(secrets.token_bytes(32))
+            with contextlib.suppress(FileExistsError):  # of two processes that begin at once, one makes it
+                os.link(fresh, path)
+            fresh.unlink()
+        found = path.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"the web's secret can't be kept in {path}: {error.strerror}") from error
+    if len(found) < 16:
+        raise ConfigurationError(f"{path} holds no secret; remove it, and the next start makes one")
+    return found
 
 
 def _private_folder() -> Path:

@@ -8,7 +8,7 @@ from turnkeeper.desk.codes import DIGITS
 from turnkeeper.desk.couriers import ConsoleCourier, Courier, Notice, SMSCourier, SMTPCourier, smtp_courier
 from turnkeeper.desk.database import DEFAULT_URL, Desk, open_database
 from turnkeeper.desk.domain import Refusal
-from turnkeeper.desk.door import Door
+from turnkeeper.desk.door import KEY_VARIABLE, Door
 from turnkeeper.desk.errors import DeskDatabaseError, DeskVersionError
 from turnkeeper.desk.prompt import CUSTOMER_PROMPT, PROMPT
 from turnkeeper.desk.reply import ReplyFilter, extract_reply
@@ -22,6 +22,7 @@ __all__ = (
     "CUSTOMER_PROMPT",
     "DEFAULT_URL",
     "DIGITS",
+    "KEY_VARIABLE",
     "PROMPT",
     "RULES",
     "CodeSent",

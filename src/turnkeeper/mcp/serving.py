@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -21,9 +20,10 @@ from starlette.applications import Starlette
 from turnkeeper.errors import ConfigurationError
 from turnkeeper.mcp.exposing import exposed
 from turnkeeper.mcp.tokens import ALGORITHMS, TokenVerifier, principal_of
+from turnkeeper.serving import is_loopback
 from turnkeeper.types import Principal
 
-__all__ = ("BODY_LIMIT", "Authorization", "http_app", "is_loopback", "serve_stdio")
+__all__ = ("BODY_LIMIT", "Authorization", "http_app", "serve_stdio")
 
 BODY_LIMIT = 1_000_000
 """Bytes that a request may have."""
@@ -127,13 +127,3 @@ def _verifier(authorization: Authorization) -> TokenVerifier:
         keys=authorization.keys,
         algorithms=authorization.algorithms,
     )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach that address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
