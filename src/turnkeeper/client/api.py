@@ -76,6 +76,7 @@ class APIClient:
             self._options["timeout"] = httpx2.Timeout(timeout, connect=5.0)
         self._patience = patience_of(self._options.get("timeout", getattr(sdk, "timeout", None)))
         self._as_object = isinstance(sdk, _TAKE_OBJECTS)
+        self._hiding: tuple[tuple[str, ...], Hide] | None = None
 
     @classmethod
     def connect(
@@ -168,7 +169,10 @@ class APIClient:
 
     def _hide(self, request: httpx2.Request | None) -> Hide:
         headers = {**self._options.get("headers", {}), **(request.headers if request is not None else {})}
-        return hiding(values_of(self._sdk, headers=headers, url=str(request.url) if request is not None else ""))
+        values = values_of(self._sdk, headers=headers, url=str(request.url) if request is not None else "")
+        if self._hiding is None or self._hiding[0] != values:  # a client signs with the same keys for long
+            self._hiding = values, hiding(values)
+        return self._hiding[1]
 
     async def aclose(self) -> None:
         """Close the connections."""

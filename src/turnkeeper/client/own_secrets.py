@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from turnkeeper.tools.masking import mask_values
+from turnkeeper.tools.masking import mask_spelled, spellings
 
 __all__ = ("NOTHING_OWN", "Hide", "hiding", "values_of")
 
@@ -32,28 +33,39 @@ def values_of(sdk: Any, *, headers: Mapping[str, str] | None = None, url: str = 
     """The secrets of an SDK client, and those of a request that it sent: its headers, its address."""
     found = [getattr(sdk, name, None) for name in _ATTRIBUTES]
     for name, value in (headers or {}).items():
-        if _SECRET_NAME.search(name) and name.lower() not in _HARMLESS_HEADERS:
+        if _is_secret(name):
             found += [value, *value.split(" ", 1)[1:], *(part.partition("=")[2] for part in value.split(";"))]
     for one in (str(getattr(sdk, "base_url", "")), url):
         found += _in_url(one)
     return tuple(one for one in found if isinstance(one, str) and one)
 
 
-def _in_url(url: str) -> Iterator[str]:
+@functools.lru_cache(maxsize=512)
+def _is_secret(header: str) -> bool:
+    return _SECRET_NAME.search(header) is not None and header.lower() not in _HARMLESS_HEADERS
+
+
+def _in_url(url: str) -> list[str]:
+    if "@" not in url and "?" not in url:  # as good as all: asked for each answer, so not taken apart
+        return []
+    found: list[str] = []
     try:
         parts = urlsplit(url)
-        yield from (unquote(one) for one in (parts.username, parts.password) if one)
-        yield from (value for name, value in parse_qsl(parts.query) if _SECRET_NAME.search(name))
+        found += (unquote(one) for one in (parts.username, parts.password) if one)
+        found += (value for name, value in parse_qsl(parts.query) if _SECRET_NAME.search(name))
     except ValueError:
-        return
+        pass
+    return found
 
 
 def hiding(values: tuple[str, ...]) -> Hide:
     """A function that hides these values, and whatever else looks like a key, in any text inside a JSON value."""
 
+    spelled = spellings(values)
+
     def hide(value: Any) -> Any:
         if isinstance(value, str):
-            return mask_values(value, values)
+            return mask_spelled(value, spelled)
         if isinstance(value, Mapping):
             return {hide(key): hide(one) for key, one in value.items()}
         if isinstance(value, list):

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from urllib.parse import quote, quote_plus
 
-__all__ = ("MASK", "SECRET_NAME", "mask", "mask_values")
+__all__ = ("MASK", "SECRET_NAME", "mask", "mask_spelled", "mask_values", "spellings")
 
 MASK = "***"
 _SHORTEST = 6
@@ -158,13 +158,23 @@ def mask(text: str) -> str:
 
 def mask_values(text: str, values: Iterable[str]) -> str:
     """`text` without these very values, as they are or as URLs, JSON and Python spell them, and masked."""
+    return mask_spelled(text, spellings(values))
+
+
+def spellings(values: Iterable[str]) -> tuple[str, ...]:
+    """How URLs, JSON and Python spell these values, the longest first; for `mask_spelled`, where they stay the same."""
     spelled: set[str] = set()
     for value in values:
         for one in (value, value.strip()):
             if len(one) >= _SHORTEST:
                 spelled |= {one, quote(one, safe=""), quote_plus(one), json.dumps(one)[1:-1], repr(one)[1:-1]}
                 spelled.add(json.dumps(one, ensure_ascii=False)[1:-1])
-    for one in sorted(spelled, key=len, reverse=True):
+    return tuple(sorted(spelled, key=len, reverse=True))
+
+
+def mask_spelled(text: str, spelled: Iterable[str]) -> str:
+    """`text` without these spellings of values, and masked."""
+    for one in spelled:
         text = text.replace(one, MASK)
     return mask(text)
 
