@@ -13,7 +13,7 @@ from tests.web.standard.fronts import Shop, frames, opened, user
 from turnkeeper.errors import UnconfirmedError
 from turnkeeper.testing import MessagesAPI, call, reply, script
 from turnkeeper.web import Service, app
-from turnkeeper.web.takeover import take_over, taken_by
+from turnkeeper.web.takeover import take_over
 
 SECRET = "Ваш заказ 24601 给 Megan 📦"
 MEGAN = tk.Principal("customer", "8259147", "confirmed")
@@ -131,4 +131,4 @@ async def test_staff_takes_a_conversation_over_whose_owner_has_no_proof_any_more
         with pytest.raises(UnconfirmedError):
             await service.stop("c", principal=visitor)
         await take_over(service, "c", by=tk.Principal("staff", "ana"))
-        assert taken_by(await keeper.journal.read("c")) == "ana"
+        assert (await service.ledger.line("c")).taken_over == "ana"

@@ -99,6 +99,17 @@ class _Decisions:
         if not self._allowed(by, approval):
             raise ApprovalRefusedError(f"{by.kind} {by.id!r} may not decide on {approval.tool}")
 
+    def obstacle(self, by: Principal, waiting: Approval | UnknownOutcome) -> str | None:
+        """Why that person can't let it pass, as the refusal would say; None if they can."""
+        try:
+            if isinstance(waiting, UnknownOutcome):
+                self._check(by, waiting.as_approval(), "say what became of it")
+            else:
+                self._check(by, waiting, "approve it", "approved")
+        except ApprovalRefusedError as error:
+            return str(error)
+        return None
+
     async def _decide(self, conversation_id: str, decide: Callable[[Recorder], Event]) -> None:
         recorder = Recorder(self._journal, conversation_id)
         async with held(self._journal, conversation_id, holder=new_holder(), clock=self._now) as hold:

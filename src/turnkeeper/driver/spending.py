@@ -13,7 +13,7 @@ from turnkeeper.core.events import Event, ReplyReceived, RequestFailed, RequestS
 from turnkeeper.models import cost_by_model, find
 from turnkeeper.types import Usage
 
-__all__ = ("ANSWERING", "By", "Entry", "Total", "spending", "totals")
+__all__ = ("ANSWERING", "By", "Entry", "Spending", "Total", "spending", "totals")
 
 By: TypeAlias = Literal["conversation", "model", "tool", "day"]
 
@@ -73,21 +73,40 @@ class Total:
         self.cost += entry.cost or 0
         self.priced = self.priced and entry.cost is not None
 
+    def join(self, other: Total) -> None:
+        """Count another sum in."""
+        self.requests += other.requests
+        for name in _TOKENS:
+            self.tokens[name] += other.tokens[name]
+        self.cost += other.cost
+        self.priced = self.priced and other.priced
+
+
+class Spending:
+    """What a conversation spends, event by event in their order."""
+
+    def __init__(self, conversation_id: str) -> None:
+        self._conversation_id = conversation_id
+        self._asked = ""
+        self._carried: tuple[str, ...] = ()
+
+    def take(self, event: Event) -> list[Entry]:
+        """The next event; what it was billed for."""
+        entries: list[Entry] = []
+        if isinstance(event, RequestStarted):
+            self._asked = event.model
+        elif isinstance(event, ReplyReceived | RequestFailed):
+            if event.usage:
+                entries = _entries(self._conversation_id, self._asked, self._carried, event)
+            if isinstance(event, ReplyReceived) and event.kept:
+                self._carried = tuple(call.name for call in event.calls)
+        return entries
+
 
 def spending(conversation_id: str, events: Iterable[Event]) -> list[Entry]:
     """The conversation's requests that were billed, in their order."""
-    entries: list[Entry] = []
-    asked = ""
-    carried: tuple[str, ...] = ()
-    for event in events:
-        if isinstance(event, RequestStarted):
-            asked = event.model
-        elif isinstance(event, ReplyReceived | RequestFailed):
-            if event.usage:
-                entries += _entries(conversation_id, asked, carried, event)
-            if isinstance(event, ReplyReceived) and event.kept:
-                carried = tuple(call.name for call in event.calls)
-    return entries
+    taker = Spending(conversation_id)
+    return [entry for event in events for entry in taker.take(event)]
 
 
 def _entries(

@@ -6,13 +6,14 @@ not read other than it runs. What writing needs stays: joiners between letters a
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
 from turnkeeper.hidden import EMOJI, HIDDEN, JOINING
 from turnkeeper.wire.json import fold_surrogates
 
-__all__ = ("clean", "visible", "visible_value")
+__all__ = ("clean", "json_shown", "visible", "visible_value")
 
 _CONTROLS = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
 # A joiner has a use behind a letter of a script that joins, or between emoji; elsewhere it only hides something.
@@ -54,6 +55,15 @@ def visible(text: str) -> str:
         return text
     pairs = zip(" " + text, text, strict=False)
     return "".join(f"⟨U+{ord(one):04X}⟩" if _is_hidden(one, before) else one for before, one in pairs)
+
+
+def json_shown(value: Any) -> str:
+    """A JSON value as text to be read: each of them as the escape that JSON has for it, so the text means the same."""
+    text = fold_surrogates(json.dumps(value, ensure_ascii=False, indent=2))
+    if _FIND.search(text) is None:
+        return text
+    pairs = zip(" " + text, text, strict=False)
+    return "".join(json.dumps(one)[1:-1] if _is_hidden(one, before) else one for before, one in pairs)
 
 
 def visible_value(value: Any) -> Any:

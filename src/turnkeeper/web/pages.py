@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, Response
 from turnkeeper.web.answers import RefusedError
 from turnkeeper.web.door import Door, door_of
 
-__all__ = ("LANGUAGES", "asset", "chat", "phrases")
+__all__ = ("LANGUAGES", "asset", "chat", "console", "phrases")
 
 _TYPES = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
 _NAME = re.compile(r"[a-z]+\.(js|css|svg)")
@@ -66,6 +66,13 @@ async def chat(request: Request) -> Response:
     if door.session(request) is None:
         door.sessions.put(response, request, door.fresh(request))
     return response
+
+
+async def console(request: Request) -> Response:
+    """The operator's console: a page without content, which asks for everything once somebody has signed in."""
+    door = door_of(request)
+    values = {"title": html.escape(door.title), "way": door.staff.way}
+    return HTMLResponse(_FIELD.sub(lambda field: values[field.group(1)], _read("console.html")))
 
 
 def _page(name: str, door: Door, language: str, words: dict[str, str]) -> HTMLResponse:

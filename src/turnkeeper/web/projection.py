@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from turnkeeper.core.calls import Call
 from turnkeeper.core.events import (
     ApprovalDecided,
     ApprovalRequested,
@@ -28,13 +29,23 @@ from turnkeeper.core.events import (
     TurnWarned,
     TurnWoken,
 )
-from turnkeeper.web.cleaning import clean, visible_value
+from turnkeeper.core.machine import State, advance
+from turnkeeper.web.cleaning import clean, json_shown, visible, visible_value
 from turnkeeper.web.live import Filter
 from turnkeeper.web.markdown import to_html
 from turnkeeper.wire.blocks import text_of
 from turnkeeper.wire.json import decode
 
-__all__ = ("HANDED_BACK", "TAKEN_OVER", "CustomerView", "StaffView", "View", "shown_part", "text_of_content")
+__all__ = (
+    "HANDED_BACK",
+    "TAKEN_OVER",
+    "CustomerView",
+    "StaffView",
+    "View",
+    "result_text",
+    "shown_part",
+    "text_of_content",
+)
 
 TAKEN_OVER, HANDED_BACK = "taken_over", "handed_back"
 """Codes of `turn_warned` events: a person answers instead of the model, and no longer. The message is who."""
@@ -43,6 +54,7 @@ Item = dict[str, Any]
 _HANDLED = (
     CallStarted | CallFinished | CallRejected | ApprovalRequested | ApprovalDecided | CallUnresolved | CallResolved
 )
+_SETTLING = CallFinished | CallRejected | CallResolved | ApprovalDecided
 
 
 class View:
@@ -128,18 +140,115 @@ class CustomerView(View):
 
 
 class StaffView(View):
-    """What staff see: each event whole, hidden characters written out, the reply's text also as HTML."""
+    """What staff see: each event, hidden characters written out, the reply's text also as HTML.
+
+    Calls stand with a reply as the journal's events have them, never as a text says: each with its arguments as JSON
+    `text`, the `effect` of its tool as `effect_of` knows it, and the source of untrusted text that the model had read
+    before it wrote the call. What is long and seldom read (`LONG`) is left out, with its length in its place.
+    """
+
+    LONG = ("setup", "whole")
+
+    def __init__(
+        self,
+        make_filter: Callable[[], Filter] | None = None,
+        effect_of: Callable[[str], str | None] = lambda _: None,
+    ) -> None:
+        super().__init__(make_filter)
+        self._effect_of = effect_of
+        self._state = State()
+
+    def take(self, event: Event) -> Item | None:
+        """As `View.take`."""
+        self._state = advance(self._state, event)
+        return super().take(event)
+
+    @staticmethod
+    def whole(event: Event) -> Item:
+        """All fields of an event, hidden characters written out."""
+        fields: Mapping[str, Any] = visible_value(decode(event.to_payload()))
+        return {"type": event.type, **fields}
 
     def _item(self, event: Event) -> Item | None:
-        fields: Mapping[str, Any] = visible_value(decode(event.to_payload()))
-        item: Item = {"type": event.type, **fields}
+        item = self.whole(event)
+        for name in self.LONG:
+            if item.get(name) is not None:
+                item[f"{name}_length"] = len(getattr(event, name))
+                del item[name]
         if isinstance(event, ReplyReceived | RequestFailed | RequestStarted):
             item["reply"] = self.reply
         if isinstance(event, ReplyReceived):
-            text = text_of([decode(block) for block in event.blocks])
-            item["html"] = to_html(shown_part(text, self._make_filter)) if text.strip() else ""
-            item["given"] = text_of(item["blocks"])
+            blocks = [decode(block) for block in event.blocks]
+            text = text_of(blocks)
+            item["html"] = to_html(visible(shown_part(text, self._make_filter))) if text.strip() else ""
+            item["given"] = visible(text)
+            item["calls"] = [self._call(call, blocks) for call in self._calls(event)]
+        elif isinstance(event, ApprovalRequested):
+            item["text"] = json_shown(decode(event.input))
+            item["effect"] = self._effect_of(event.tool)
+        elif isinstance(event, ApprovalDecided) and event.input is not None:
+            item["text"] = json_shown(decode(event.input))
+        elif isinstance(event, TurnStarted) and event.content is not None:
+            item["text"] = visible(text_of_content(event.content))
+        elif isinstance(event, MessagesImported):
+            item["said"] = [self._said(decode(message)) for message in event.messages]
+        if (
+            isinstance(event, CallFinished | CallRejected | CallResolved | ApprovalDecided)
+            and event.content is not None
+        ):
+            item["result"] = result_text(decode(event.content))
         return item
+
+    def _calls(self, event: ReplyReceived) -> tuple[Call, ...]:
+        turn = self._state.turn
+        return turn.calls if event.kept and event.calls and turn is not None else ()
+
+    def _call(self, call: Call, blocks: list[Any]) -> Item:
+        return {
+            "id": call.id,
+            "name": visible(call.name),
+            "index": call.index,
+            "text": json_shown(blocks[call.index].get("input")),
+            "invalid": call.invalid_input,
+            "effect": self._effect_of(call.name),
+            "untrusted": None if call.untrusted is None else visible(call.untrusted),
+        }
+
+    def _said(self, message: Any) -> Item:
+        """An imported message: its text, whose it is, and what of it is no text."""
+        role, content = message.get("role"), message.get("content")
+        text = event_text(content)
+        answered = role == "assistant"
+        staff = answered and self.taken_over is not None
+        others = [block for block in content if block.get("type") != "text"] if isinstance(content, list) else []
+        shown = from_staff(text) if staff else shown_part(text, self._make_filter)
+        return {
+            "role": role,
+            "staff": staff,
+            "text": visible(from_staff(text) if staff else text),
+            "html": to_html(visible(shown)) if answered and shown.strip() else "",
+            "blocks": [json_shown(_without_data(block)) for block in others],
+        }
+
+
+def result_text(content: Any) -> str:
+    """A result's content (as the API has it) as text: its texts, and what is none as JSON without its data."""
+    if isinstance(content, str):
+        return visible(content)
+    parts = []
+    for block in content if isinstance(content, list) else [content]:
+        if isinstance(block, dict) and block.get("type") == "text":
+            parts.append(visible(str(block.get("text", ""))))
+        else:
+            parts.append(json_shown(_without_data(block)))
+    return "\n".join(parts)
+
+
+def _without_data(block: Any) -> Any:
+    source = block.get("source") if isinstance(block, dict) else None
+    if isinstance(source, dict) and isinstance(source.get("data"), str):
+        return {**block, "source": {**source, "data": f"({len(source['data'])} characters)"}}
+    return block
 
 
 def _state_of(event: _HANDLED) -> str:

@@ -26,7 +26,7 @@ class Rates:
     messages: float = 30
     posts: float = 240
     reads: float = 1_200
-    logins: float = 10
+    logins: float = 20
     sessions: float = 120
     streams_per_principal: int = 12
     streams_per_address: int = 200

@@ -5,6 +5,7 @@ from __future__ import annotations
 from starlette.routing import BaseRoute, Route
 
 from turnkeeper.web import customers, pages, places
+from turnkeeper.web.console import console_routes
 
 __all__ = ("routes",)
 
@@ -15,6 +16,7 @@ def routes() -> list[BaseRoute]:
     """Paths, methods, handlers."""
     return [
         Route("/", pages.chat),
+        *console_routes(),
         Route("/assets/{name}", pages.asset),
         Route("/healthz", places.health),
         Route("/metrics", places.metrics),

@@ -35,8 +35,10 @@ from turnkeeper.updates import (
 from turnkeeper.updates import ReplyReceived as ReplyReceivedUpdate
 from turnkeeper.updates import RequestStarted as RequestStartedUpdate
 from turnkeeper.updates import TurnEnded as TurnEndedUpdate
+from turnkeeper.web.ledger import Ledger
 from turnkeeper.web.live import Filter, Live, Switchboard
 from turnkeeper.web.metrics import Metrics
+from turnkeeper.web.stafflog import StaffLog, is_staff_log
 
 __all__ = ("CaughtUp", "Delta", "Durable", "Item", "Progress", "Service")
 
@@ -105,6 +107,8 @@ class Service:
         self.make_filter = make_filter
         self.metrics = metrics or Metrics()
         self.switchboard = Switchboard(make_filter)
+        self.ledger = Ledger(keeper.journal, skip=is_staff_log)
+        self.staff_log = StaffLog(keeper.journal, keeper.agent.now)
         self._inject = inject
         self._drive = drive
         self._group: TaskGroup | None = None
@@ -173,6 +177,8 @@ class Service:
             async with self._room:
                 while True:
                     self._again.discard(name)
+                    if (await self.ledger.line(name)).taken_over is not None:
+                        break  # a person answers
                     done = await self.keeper.work_off(name, inject=self._inject, watch=self._watch)
                     self.metrics.turns(done.replies)
                     if name not in self._again:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import ipaddress
 import re
 import secrets
 import unicodedata
@@ -19,12 +20,15 @@ from turnkeeper.types import Principal
 from turnkeeper.web.proxies import PEER, Proxies
 from turnkeeper.web.sessions import Session, Sessions
 
-__all__ = ("Staff", "hashed", "matches", "read_passwords")
+__all__ = ("DEMO_COOKIE", "Staff", "hashed", "is_name", "matches", "read_passwords")
 
 _N, _R, _P = 2**15, 8, 1
 _MOST_MEMORY = 2**28
 """Bytes that one check may take: more would let a few logins at once exhaust the machine."""
 _NAME = re.compile(r"[^\s:]{1,64}")
+DEMO_COOKIE = "turnkeeper_demo"
+"""Under which other name the demo's user goes on."""
+_PASSED_ON = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,31 +36,54 @@ class Staff:
     """Who may use the console.
 
     `passwords` are hashes by name (`Staff.from_file`). `header` is the request header in which a proxy names whom it
-    has signed in (OpenID Connect), believed only from the addresses in `proxies`. `demo` signs everybody in under that
-    name: for one's own machine. With none of them, nobody gets in.
+    has signed in (`Staff.behind_proxy`), believed only from the addresses in `proxies`. `demo` signs everybody in under
+    that name who sits at this very machine (`Staff.on_loopback`). With none of them, nobody gets in.
     """
 
     passwords: Mapping[str, str] = field(default_factory=dict)
     header: str | None = None
     proxies: Sequence[str] = ()
     demo: str | None = None
+    _trusted: Proxies = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.header is not None and not self.proxies:
             raise ConfigurationError(
                 f"the header {self.header} names staff, so it is believed from the proxy only: name the proxy's address"
             )
-        Proxies(self.proxies)
+        if self.demo is not None and not is_name(self.demo):
+            raise ConfigurationError("the demo's name has 1 to 64 characters, none of them a space or a colon")
+        object.__setattr__(self, "_trusted", Proxies(self.proxies))
 
     @classmethod
     def from_file(cls, path: str | Path) -> Staff:
         """Staff of a password file; see `read_passwords`."""
         return cls(passwords=read_passwords(path))
 
+    @classmethod
+    def behind_proxy(cls, header: str, *proxies: str) -> Staff:
+        """Staff whom a proxy at one of these addresses or networks has signed in, and names in that header.
+
+        The proxy must take the header out of what it is sent.
+        """
+        return cls(header=header, proxies=proxies)
+
+    @classmethod
+    def on_loopback(cls, name: str = "demo") -> Staff:
+        """A demo: whoever uses this machine is staff, without a password."""
+        return cls(demo=name)
+
     @property
     def is_real(self) -> bool:
         """Whether there is a login that strangers can't pass."""
         return self.demo is None and bool(self.passwords or self.header)
+
+    @property
+    def way(self) -> str:
+        """How one signs in: `password`, `proxy`, `demo`, or `none` where nobody can."""
+        if self.demo is not None:
+            return "demo"
+        return "password" if self.passwords else "proxy" if self.header is not None else "none"
 
     def session(self, request: Request, sessions: Sessions) -> Session | None:
         """The request's staff session."""
@@ -65,10 +92,14 @@ class Staff:
             if name is not None:
                 return Session(Principal("staff", name, "signed_in"), f"proxy:{name}", float("inf"))
         if self.demo is not None:
-            name = request.cookies.get("turnkeeper_demo", "") or self.demo
-            name = name if _NAME.fullmatch(name) else self.demo
+            if not _is_at_this_machine(request):
+                return None
+            name = request.cookies.get(DEMO_COOKIE, "")
+            name = name if is_name(name) else self.demo
             return Session(Principal("staff", name, "signed_in"), f"demo:{name}", float("inf"))
-        return sessions.read(request, "staff")
+        session = sessions.read(request, "staff")
+        # a name that was taken out of the file is nobody's, however long its last session would be good
+        return session if session is not None and session.principal.id in self.passwords else None
 
     def check(self, name: str, password: str) -> bool:
         """Whether the password is that person's. It takes as long for a name that isn't there.
@@ -83,9 +114,24 @@ class Staff:
         """Whom a trusted proxy has signed in."""
         assert self.header is not None
         names = request.headers.getlist(self.header)
-        if len(names) != 1 or not _NAME.fullmatch(names[0]):
+        if len(names) != 1 or not is_name(names[0]):
             return None
-        return names[0] if Proxies(self.proxies).holds(str(request.scope.get(PEER, ""))) else None
+        return names[0] if self._trusted.holds(str(request.scope.get(PEER, ""))) else None
+
+
+def is_name(text: str) -> bool:
+    """Whether a member of staff can be called that."""
+    return _NAME.fullmatch(text) is not None
+
+
+def _is_at_this_machine(request: Request) -> bool:
+    """Whether the request comes from here, and no proxy here passes it on for somebody elsewhere."""
+    if any(name in request.headers for name in _PASSED_ON):
+        return False
+    try:
+        return ipaddress.ip_address(str(request.scope.get(PEER, ""))).is_loopback
+    except ValueError:
+        return False
 
 
 def read_passwords(path: str | Path) -> dict[str, str]:

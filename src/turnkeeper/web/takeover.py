@@ -8,13 +8,13 @@ of the journal, so it holds for every process, and after every crash.
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import anyio
 
 from turnkeeper.core.checking import check_user_content
-from turnkeeper.core.events import Event, MessagesImported, TurnWarned
+from turnkeeper.core.events import MessagesImported, TurnWarned
 from turnkeeper.driver.leasing import held, new_holder
 from turnkeeper.driver.loop import close_open_turn
 from turnkeeper.driver.recorder import Recorder
@@ -25,18 +25,10 @@ from turnkeeper.web.projection import HANDED_BACK, TAKEN_OVER
 from turnkeeper.web.service import Service
 from turnkeeper.wire.json import encode
 
-__all__ = ("hand_back", "say", "take_in", "take_over", "taken_by")
+__all__ = ("hand_back", "say", "take_in", "take_over")
 
 _MOST_WAITING = 100
 _LEASE_SECONDS = 10.0
-
-
-def taken_by(events: Sequence[Event]) -> str | None:
-    """Who has taken the conversation over, None if nobody has."""
-    for event in reversed(events):
-        if isinstance(event, TurnWarned) and event.code in (TAKEN_OVER, HANDED_BACK):
-            return event.message if event.code == TAKEN_OVER else None
-    return None
 
 
 async def take_over(service: Service, conversation_id: str, *, by: Principal) -> None:
@@ -44,14 +36,13 @@ async def take_over(service: Service, conversation_id: str, *, by: Principal) ->
 
     ConversationBusyError if another process drives a turn, or another person has it; UnknownConversationError.
     """
-    events = await service.journal.read(conversation_id)
-    if not events:
+    line = await service.ledger.line(conversation_id)
+    if not line.seq:
         raise UnknownConversationError(f"no conversation {conversation_id!r} in this journal")
-    if taken_by(events) != by.id:
+    if line.taken_over is None:
         await service.stop(conversation_id, principal=None)
 
-    def begin(recorder: Recorder, events: Sequence[Event]) -> None:
-        who = taken_by(events)
+    def begin(recorder: Recorder, who: str | None) -> None:
         if who == by.id:
             return
         if who is not None:
@@ -60,16 +51,17 @@ async def take_over(service: Service, conversation_id: str, *, by: Principal) ->
         recorder.stage(TurnWarned(at=service.now(), code=TAKEN_OVER, message=by.id))
 
     await _write(service, conversation_id, begin)
-    for queued in await service.journal.queued(conversation_id, limit=_MOST_WAITING):
-        await _write(service, conversation_id, lambda recorder, _, one=queued: recorder.stage(_from_queue(one)))  # type: ignore[misc]
-        await service.journal.dequeue(conversation_id, queued.key)
+    async with _recorder(service, conversation_id) as recorder:
+        for queued in await service.journal.queued(conversation_id, limit=_MOST_WAITING):
+            await _hand_over(service, recorder, conversation_id, queued.key)
+    service.switchboard.announce(conversation_id)
 
 
 async def hand_back(service: Service, conversation_id: str, *, by: Principal) -> None:
     """The model answers again, from the customer's next message on. InputError if nobody had taken it over."""
 
-    def end(recorder: Recorder, events: Sequence[Event]) -> None:
-        if taken_by(events) is None:
+    def end(recorder: Recorder, who: str | None) -> None:
+        if who is None:
             raise InputError(f"conversation {conversation_id!r} is not taken over")
         recorder.stage(TurnWarned(at=service.now(), code=HANDED_BACK, message=by.id))
 
@@ -80,8 +72,8 @@ async def say(service: Service, conversation_id: str, text: str, *, by: Principa
     """The person's words to the customer. InputError unless it is they who have taken the conversation over."""
     check_user_content(text)
 
-    def speak(recorder: Recorder, events: Sequence[Event]) -> None:
-        if taken_by(events) != by.id:
+    def speak(recorder: Recorder, who: str | None) -> None:
+        if who != by.id:
             raise InputError(f"take conversation {conversation_id!r} over before you answer in it")
         words = f"[{by.id}, a member of staff, answered in person:]\n{text}"
         recorder.stage(_message(service.now(), "assistant", words))
@@ -94,19 +86,36 @@ async def take_in(service: Service, conversation_id: str, text: str, *, key: str
 
     False if one of that key has come before. Errors are those of `Keeper.post`.
     """
-    if taken_by(await service.journal.read(conversation_id)) is None:
-        return await service.post(conversation_id, text, key=key, principal=principal)
-    # Under the lease no worker can make a turn of the message between the two steps.
-    async with _recorder(service, conversation_id) as recorder:
-        post = service.keeper.post
+    ledger, post = service.ledger, service.keeper.post
+    if (await ledger.line(conversation_id)).taken_over is None:
         added = await post(conversation_id, text, key=key, principal=principal) == "queued"
-        if added and taken_by(await service.journal.read(conversation_id)) is not None:
-            recorder.stage(_message(service.now(), "user", text))
-            await recorder.save()
-            await service.journal.dequeue(conversation_id, key)
-    service.switchboard.announce(conversation_id)
+        # Taken over in this very moment: whoever did it may have looked at the queue before the message was in it.
+        if added and (await ledger.line(conversation_id)).taken_over is not None:
+            async with _recorder(service, conversation_id) as recorder:
+                await _hand_over(service, recorder, conversation_id, key)
+    else:
+        # Under the lease no worker can make a turn of the message between the two steps.
+        async with _recorder(service, conversation_id) as recorder:
+            added = await post(conversation_id, text, key=key, principal=principal) == "queued"
+            if added:
+                await _hand_over(service, recorder, conversation_id, key)
+    if added:
+        service.metrics.count("messages")
+        service.switchboard.announce(conversation_id)
     service.kick(conversation_id)
     return added
+
+
+async def _hand_over(service: Service, recorder: Recorder, conversation_id: str, key: str) -> None:
+    """A message that waits becomes one for the person who has the conversation, if somebody still has it."""
+    if (await service.ledger.line(conversation_id)).taken_over is None:
+        return
+    queued = await service.journal.message(conversation_id, key)
+    if queued is None or not queued.content:
+        return  # its turn has begun, or it was handed over
+    recorder.stage(_from_queue(queued))
+    await recorder.save()
+    await service.journal.dequeue(conversation_id, key)
 
 
 @asynccontextmanager
@@ -123,9 +132,9 @@ async def _recorder(service: Service, conversation_id: str) -> AsyncIterator[Rec
         raise ConversationBusyError(f"conversation {conversation_id!r} is driven elsewhere; try again in a moment")
 
 
-async def _write(service: Service, conversation_id: str, stage: Callable[[Recorder, Sequence[Event]], None]) -> None:
+async def _write(service: Service, conversation_id: str, stage: Callable[[Recorder, str | None], None]) -> None:
     async with _recorder(service, conversation_id) as recorder:
-        stage(recorder, await service.journal.read(conversation_id))
+        stage(recorder, (await service.ledger.line(conversation_id)).taken_over)
         await recorder.save()
     service.switchboard.announce(conversation_id)
     service.kick(conversation_id)
