@@ -167,8 +167,9 @@ def test_a_way_to_sign_in_says_what_it_is() -> None:
     ways = [Staff(), Staff(passwords=PASSWORDS), Staff.behind_proxy("x-user", "10.0.0.1"), Staff.on_loopback("ana")]
     assert [one.way for one in ways] == ["none", "password", "proxy", "demo"]
     assert [one.is_real for one in ways] == [False, True, True, False]
+    assert [Staff.on_loopback(name).demo for name in ("Ana María", "", "x" * 70)] == ["Ana-María", "demo", "x" * 64]
     with pytest.raises(ConfigurationError, match="1 to 64 characters"):
-        Staff.on_loopback("a b")
+        Staff(demo="a b")
     with pytest.raises(ConfigurationError, match="address or a network"):
         Staff.behind_proxy("x-user", "the proxy")
 

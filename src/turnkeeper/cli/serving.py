@@ -98,7 +98,7 @@ def _staff(
             "others than this machine's users can reach this service, so staff must sign in: give --staff-file (or"
             " --staff-header with --proxy), or listen on 127.0.0.1 without --public and --proxy"
         )
-    return Staff(demo=this_person())
+    return Staff.on_loopback(this_person())
 
 
 def _hosts(host: str, public: Sequence[str]) -> tuple[str, ...]:
