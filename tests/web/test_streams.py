@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -10,8 +11,8 @@ from starlette.applications import Starlette
 
 import turnkeeper as tk
 from tests.web.served import Customer, Stream, serving
-from turnkeeper.testing import MessagesAPI, reply, script
-from turnkeeper.web import app
+from turnkeeper.testing import MessagesAPI, call, reply, script
+from turnkeeper.web import app, projection
 from turnkeeper.web.rates import Rates
 
 TEXT = "Ваш заказ 24601 отправлен. 您的订单已发货。 👩‍👩‍👧 done."
@@ -166,3 +167,56 @@ def test_more_streams_than_one_may_have_are_refused_before_the_answer_begins(rat
             refused = customer.http.get(f"/api/conversations/{conversation}/events")
             assert (refused.status_code, refused.json()["error"]["code"]) == (429, "too_many_streams")
             assert refused.headers["retry-after"] == "6"
+
+
+def test_coming_back_makes_nothing_of_what_is_known_and_counts_the_calls_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    @tk.tool(effect="read")
+    def where(order: str) -> str:
+        """Where an order is."""
+        return f"{order}: 在路上"
+
+    made: list[str] = []
+
+    def to_html(text: str) -> str:
+        made.append(text)
+        return f"<p>{text}</p>"
+
+    monkeypatch.setattr(projection, "to_html", to_html)
+    first = reply(call("where", {"order": "1"}, id="toolu_1"), call("where", {"order": "2"}, id="toolu_2"))
+    replies = [first, "Оба в пути.", reply(call("where", {"order": "3"}, id="toolu_3")), "И этот."]
+    agent = tk.Agent(tools=[where], client=MessagesAPI(script(*replies)))
+    journal = f"sqlite:///{tmp_path}/journal.db"
+    with serving(app(agent, journal=journal, secret="s" * 32)) as base, Customer(base) as customer:
+        name = customer.new()
+        customer.say(name, "Где заказы?", key="k1")
+        with customer.stream(name) as stream:
+            before = stream.until("ended")
+        assert {item["call"] for item in before if item["type"] == "call"} == {1, 2}
+        made.clear()
+        with customer.stream(name, **{"last-event-id": str(before[-1]["seq"])}) as again:
+            assert again.next() == (None, {"type": "caught_up", "last": before[-1]["seq"]})
+            assert made == []
+            customer.say(name, "А третий?", key="k2")
+            after = again.until("ended")
+        assert {item["call"] for item in after if item["type"] == "call"} == {3}
+        assert made == ["", "И этот."]
+        cookies = dict(customer.http.cookies)
+    # in a process that drives nothing, only the reader reads
+    web = app(agent, journal=journal, secret="s" * 32, drive=False)
+    with serving(web) as base, Customer(base) as customer:
+        customer.http.cookies.clear()
+        customer.http.cookies.update(cookies)
+        running = web.state.door.running.journal
+        read, whole = running.read, []
+
+        async def noted(conversation: str, *, after: int = 0) -> Any:
+            whole.append(after == 0)
+            return await read(conversation, after=after)
+
+        monkeypatch.setattr(running, "read", noted)
+        with customer.stream(name, **{"last-event-id": str(after[-1]["seq"])}) as again:
+            assert again.next()[1]["type"] == "caught_up"
+        assert sum(whole) == 2, "to let the reader in, and to tell; not once more to count"
+    assert made == ["", "И этот."]

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
+from starlette.types import Scope
 
 from turnkeeper.errors import (
     ApprovalDecidedError,
@@ -26,7 +27,7 @@ from turnkeeper.errors import (
 )
 from turnkeeper.wire.json import MOST_NESTED, decode, encode
 
-__all__ = ("Body", "JSONAnswer", "RefusedError", "handlers", "read_body")
+__all__ = ("Body", "JSONAnswer", "RefusedError", "handlers", "read_body", "refusal", "unforeseen")
 
 _log = logging.getLogger("turnkeeper.web")
 
@@ -85,23 +86,25 @@ async def read_body(request: Request, kind: type[B]) -> B:
         raise RefusedError(422, "input", f"{place}: {first['msg']}") from None
 
 
-def refusal(status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> Response:
-    """The one form that errors have."""
-    return JSONAnswer({"error": {"code": code, "message": message}}, status, headers=headers)
+def refusal(
+    status: int, code: str, message: str, headers: Mapping[str, str] | None = None, *, wait: float = 0.0
+) -> Response:
+    """The one form that errors have. `wait`: after so many seconds it may be tried again."""
+    later = {"retry-after": str(int(min(wait, 3600)) + 1)} if wait else {}
+    return JSONAnswer({"error": {"code": code, "message": message}}, status, headers={**(headers or {}), **later})
 
 
 async def _refused(request: Request, error: Exception) -> Response:
     del request
     assert isinstance(error, RefusedError)
-    headers = {"retry-after": str(int(min(error.wait, 3600)) + 1)} if error.wait else None
-    return refusal(error.status, error.code, str(error), headers)
+    return refusal(error.status, error.code, str(error), wait=error.wait)
 
 
 async def _of_ours(request: Request, error: Exception) -> Response:
     assert isinstance(error, TurnkeeperError)
     status = next((status for kind, status in _STATUS if isinstance(error, kind)), 503)
     if status == 503:
-        return _hidden(request, error, status, "unavailable")
+        return _hidden(request.scope, error, status, "unavailable")
     return refusal(status, error.code, str(error))
 
 
@@ -111,14 +114,15 @@ async def _http(request: Request, error: Exception) -> Response:
     return refusal(error.status_code, "not_found" if error.status_code == 404 else "http", error.detail, error.headers)
 
 
-async def _unforeseen(request: Request, error: Exception) -> Response:
-    return _hidden(request, error, 500, "internal")
+def unforeseen(scope: Scope, error: Exception) -> Response:
+    """The answer where something broke."""
+    return _hidden(scope, error, 500, "internal")
 
 
-def _hidden(request: Request, error: Exception, status: int, code: str) -> Response:
+def _hidden(scope: Scope, error: Exception, status: int, code: str) -> Response:
     """An error whose text is for the log only."""
     error_id = uuid.uuid4().hex[:8]
-    _log.error("%s %s failed (error %s)", request.method, request.url.path, error_id, exc_info=error)
+    _log.error("%s %s failed (error %s)", scope["method"], scope["path"], error_id, exc_info=error)
     return refusal(status, code, f"this could not be done now; the log tells why (error {error_id})")
 
 
@@ -126,6 +130,5 @@ handlers: dict[Any, Any] = {
     RefusedError: _refused,
     TurnkeeperError: _of_ours,
     HTTPException: _http,
-    Exception: _unforeseen,
 }
-"""For Starlette's `exception_handlers`."""
+"""For Starlette's `exception_handlers`; whatever else is raised, the guard answers (`unforeseen`)."""

@@ -112,5 +112,6 @@ def app(  # noqa: PLR0913 - options by name, each with a default
         exception_handlers=handlers,
         lifespan=lifespan,
     )
+    made.router.redirect_slashes = False  # it would lead to whatever host a request names
     made.state.door = door
     return made

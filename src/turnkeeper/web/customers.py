@@ -9,13 +9,10 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from turnkeeper.core.identity import same_person
-from turnkeeper.errors import UnknownConversationError
 from turnkeeper.journal import Summary
 from turnkeeper.web.answers import Body, JSONAnswer, RefusedError, read_body
 from turnkeeper.web.door import Door, conversation_id, door_of
 from turnkeeper.web.projection import CustomerView
-from turnkeeper.web.service import Service
 from turnkeeper.web.sessions import Session
 from turnkeeper.web.streams import conversation_stream
 from turnkeeper.web.takeover import take_in
@@ -92,17 +89,6 @@ async def new_conversation(request: Request) -> Response:
     return JSONAnswer({"id": uuid.uuid4().hex}, 201)
 
 
-async def own(service: Service, name: str, session: Session) -> None:
-    """UnknownConversationError unless the conversation is the session's principal's.
-
-    UnconfirmedError if it was held with proof of who they are, and that has run out.
-    """
-    owner = await service.owner(name)
-    if owner is None or not same_person(owner, session.principal):
-        raise UnknownConversationError(f"no conversation {name!r} in this journal")
-    await service.admit(name, session.principal)
-
-
 async def send_message(request: Request) -> Response:
     """Take a message in: durable, once for each Idempotency-Key; the answer comes on the event stream."""
     door, name = door_of(request), conversation_id(request)
@@ -111,11 +97,7 @@ async def send_message(request: Request) -> Response:
     if not key or len(key) > _LONGEST_KEY or not key.isprintable():
         raise RefusedError(400, "idempotency_key", f"send an Idempotency-Key header: 1 to {_LONGEST_KEY} characters")
     body = await read_body(request, MessageBody)
-    if len(body.text) > door.rates.text:
-        raise RefusedError(413, "too_large", f"a message has at most {door.rates.text} characters")
-    wait = door.messages.take(f"{session.principal.kind}:{session.principal.id}")
-    if wait:
-        raise RefusedError(429, "too_many_messages", "too many messages in a short time", wait=wait)
+    door.check_message(session.principal, body.text)
     await service.admit(name, session.principal)  # its turn would be refused, where nobody sees it
     added = await take_in(service, name, body.text, key=key, principal=session.principal)
     return JSONAnswer({"conversation": name, "key": key, "status": "queued" if added else "duplicate"}, 202)
@@ -125,7 +107,7 @@ async def show_conversation(request: Request) -> Response:
     """The conversation as it stands: the items of its event stream, all at once."""
     door, name = door_of(request), conversation_id(request)
     service = door.running
-    await own(service, name, door.signed(request))
+    await service.own(name, door.signed(request).principal)
     view = CustomerView(service.make_filter)
     items = [item for event in await service.journal.read(name) if (item := view.take(event)) is not None]
     return JSONAnswer({"id": name, "last": view.seq, "items": items})
@@ -135,16 +117,16 @@ async def events(request: Request) -> Response:
     """The event stream."""
     door, name = door_of(request), conversation_id(request)
     session, service = door.signed(request), door.running
-    await own(service, name, session)
+    last = await service.own(name, session.principal)
     view = CustomerView(service.make_filter)
-    return await conversation_stream(request, door, session, name, view=view, raw=False)
+    return await conversation_stream(request, door, session, name, view=view, raw=False, last=last)
 
 
 async def stop(request: Request) -> Response:
     """End the turn that runs."""
     door, name = door_of(request), conversation_id(request)
     session, service = door.signed(request), door.running
-    await own(service, name, session)
+    await service.own(name, session.principal)
     return JSONAnswer({"stopped": await service.stop(name, principal=session.principal)}, 202)
 
 
@@ -152,7 +134,7 @@ async def export(request: Request) -> Response:
     """The customer's own transcript, to keep: JSON, or Markdown with `?format=markdown`."""
     door, name = door_of(request), conversation_id(request)
     service = door.running
-    await own(service, name, door.signed(request))
+    await service.own(name, door.signed(request).principal)
     view = CustomerView(service.make_filter)
     items = [item for event in await service.journal.read(name) if (item := view.take(event)) is not None]
     disposition = {"content-disposition": 'attachment; filename="conversation.md"'}

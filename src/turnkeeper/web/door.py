@@ -17,7 +17,7 @@ from turnkeeper.web.service import Service
 from turnkeeper.web.sessions import Session, Sessions
 from turnkeeper.web.staff import Staff
 
-__all__ = ("Customer", "Door", "checked_conversation", "conversation_id", "door_of")
+__all__ = ("Customer", "Door", "address_of", "checked_conversation", "conversation_id", "door_of", "name_of")
 
 Customer = Callable[[Request], Principal | None]
 """Who the customer of a request is, as the application around this one knows them; None for an anonymous one."""
@@ -57,7 +57,7 @@ class Door:
         if self.customer is not None:
             who = self.customer(request)
             if who is not None:
-                return Session(who, f"given:{who.kind}:{who.id}", self.clock() + 3600)
+                return Session(who, f"given:{name_of(who)}", self.clock() + 3600)
         return self.sessions.read(request, "customer")
 
     def signed(self, request: Request) -> Session:
@@ -74,6 +74,14 @@ class Door:
             raise RefusedError(429, "too_many_requests", "too many new sessions from this address", wait=wait)
         return self.sessions.start(Principal("customer", f"web-{secrets.token_urlsafe(12)}", "anonymous"))
 
+    def check_message(self, who: Principal, text: str) -> None:
+        """RefusedError for a message that is too long (413) or one too many (429)."""
+        if len(text) > self.rates.text:
+            raise RefusedError(413, "too_large", f"a message has at most {self.rates.text} characters")
+        wait = self.messages.take(name_of(who))
+        if wait:
+            raise RefusedError(429, "too_many_messages", "too many messages in a short time", wait=wait)
+
     def employee(self, request: Request) -> Session:
         """The staff session. RefusedError (401) without one."""
         session = self.staff.session(request, self.sessions)
@@ -87,6 +95,11 @@ def door_of(request: Request) -> Door:
     door = request.app.state.door
     assert isinstance(door, Door)
     return door
+
+
+def name_of(who: Principal) -> str:
+    """A principal in one word, whatever their level: what limits are counted by."""
+    return f"{who.kind}:{who.id}"
 
 
 def address_of(request: Request) -> str:

@@ -3,14 +3,15 @@ every answer."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from urllib.parse import urlsplit
 
 import anyio
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from turnkeeper.web.answers import refusal, unforeseen
 from turnkeeper.web.proxies import Proxies
 from turnkeeper.web.rates import Buckets, Rates
 
@@ -34,6 +35,8 @@ HEADERS = {
 }
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _BODY_SECONDS = 20.0
+_CLOSE = {"connection": "close"}
+"""For answers that are given before the whole body has come."""
 
 
 class Guard:
@@ -53,35 +56,40 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        sender = _with_headers(send)
+        sender = _Sender(send)
         headers = Headers(scope=scope)
         scope = self._proxies.seen_through(scope, headers)
-        refusal = self._refusal(scope, headers)
-        if refusal is not None:
-            await _refuse(sender, *refusal)
-            return
+        answer = self._refusal(scope, headers)
         try:
-            body = await self._body(scope, headers, receive)
+            body = b"" if answer is not None else await self._body(scope, headers, receive)
         except TimeoutError:
-            await _refuse(sender, 408, "timeout", "the body did not come in time")
+            answer = refusal(408, "timeout", "the body did not come in time", _CLOSE)
+        else:
+            if body is None:
+                answer = refusal(413, "too_large", f"a body has at most {self._rates.body} bytes", _CLOSE)
+        if answer is not None:
+            await answer(scope, receive, sender)
             return
-        if body is None:
-            await _refuse(sender, 413, "too_large", f"a body has at most {self._rates.body} bytes")
-            return
-        await self._app(scope, _again(body, receive), sender)
+        assert body is not None
+        try:
+            await self._app(scope, _again(body, receive), sender)
+        except Exception as error:
+            if sender.begun:  # the server cuts the connection: what came is not the whole
+                raise
+            await unforeseen(scope, error)(scope, receive, sender)
 
-    def _refusal(self, scope: Scope, headers: Headers) -> tuple[int, str, str, float] | None:
+    def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         host = headers.get("host", "")
         if host_of(host) not in self._hosts and "*" not in self._hosts:
             # a name that leads here and isn't ours: DNS rebinding makes another site's script the same origin
-            return 421, "unknown_host", "this service doesn't answer to that host name", 0.0
+            return refusal(421, "unknown_host", "this service doesn't answer to that host name")
         changes = scope["method"] not in _SAFE
         if changes and not _is_own(headers, scope, host):
-            return 403, "foreign_origin", "a change must come from a page of this service (the Origin header)", 0.0
+            return refusal(403, "foreign_origin", "a change must come from a page of this service (the Origin header)")
         address = str((scope.get("client") or ("",))[0])
         wait = (self._posts if changes else self._reads).take(address)
         if wait:
-            return 429, "too_many_requests", "too many requests from this address", wait
+            return refusal(429, "too_many_requests", "too many requests from this address", wait=wait)
         return None
 
     async def _body(self, scope: Scope, headers: Headers, receive: Receive) -> bytes | None:
@@ -134,24 +142,18 @@ def _again(body: bytes, receive: Receive) -> Receive:
     return once_more
 
 
-def _with_headers(send: Send) -> Send:
-    async def sender(message: Message) -> None:
+class _Sender:
+    """Sends an answer with the headers that every one has; `begun` once it has begun."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.begun = False
+
+    async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
+            self.begun = True
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
                 headers.setdefault(name, value)
             headers.setdefault("cache-control", "no-store")
-        await send(message)
-
-    return sender
-
-
-async def _refuse(send: Send, status: int, code: str, message: str, wait: float = 0.0) -> None:
-    body = json.dumps({"error": {"code": code, "message": message}}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    if wait:
-        headers.append((b"retry-after", str(int(min(wait, 3600)) + 1).encode()))
-    if status in (408, 413):
-        headers.append((b"connection", b"close"))
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+        await self._send(message)

@@ -68,13 +68,17 @@ class View:
 
     def take(self, event: Event) -> Item | None:
         """The next event; what is to be shown of it, None if nothing is."""
+        self.skip(event)
+        item = self._item(event)
+        return None if item is None else {"seq": self.seq, "at": event.at, **item}
+
+    def skip(self, event: Event) -> None:
+        """The next event, of which the reader has what is to be shown: only what later items need is kept of it."""
         self.seq += 1
         if isinstance(event, RequestStarted):
             self.reply = self.seq
         elif isinstance(event, TurnWarned) and event.code in (TAKEN_OVER, HANDED_BACK):
             self.taken_over = event.message if event.code == TAKEN_OVER else None
-        item = self._item(event)
-        return None if item is None else {"seq": self.seq, "at": event.at, **item}
 
     def _item(self, event: Event) -> Item | None:
         raise NotImplementedError
@@ -87,10 +91,15 @@ class CustomerView(View):
         super().__init__(make_filter)
         self._calls: dict[str, int] = {}
 
+    def skip(self, event: Event) -> None:
+        """As `View.skip`; a call has its number from the first that is heard of it."""
+        super().skip(event)
+        if isinstance(event, _HANDLED):
+            self._calls.setdefault(event.call_id, len(self._calls) + 1)
+
     def _item(self, event: Event) -> Item | None:
         if isinstance(event, _HANDLED):
-            number = self._calls.setdefault(event.call_id, len(self._calls) + 1)
-            return {"type": "call", "call": number, "state": _state_of(event)}
+            return {"type": "call", "call": self._calls[event.call_id], "state": _state_of(event)}
         if isinstance(event, TurnStarted):
             if event.content is None:
                 return None

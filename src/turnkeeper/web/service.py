@@ -17,6 +17,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from turnkeeper.core.events import ConversationStarted, Event, ReplyReceived, RequestFailed, RequestStarted, TurnEnded
+from turnkeeper.core.identity import same_person
 from turnkeeper.driver.conversation import Conversation
 from turnkeeper.driver.inbox import Inject, recoverable
 from turnkeeper.driver.keeper import Keeper
@@ -229,12 +230,20 @@ class Service:
         self.kick(conversation_id)
         return added
 
-    async def admit(self, conversation_id: str, principal: Principal) -> None:
-        """UnconfirmedError if it was held with proof of who somebody is, and the principal has none (any more).
+    async def admit(self, conversation_id: str, principal: Principal) -> int:
+        """The number of the newest event, 0 if the conversation has none yet.
 
+        UnconfirmedError if it was held with proof of who somebody is, and the principal has none (any more);
         UnknownConversationError if it is another principal's.
         """
-        await self.keeper.conversation(conversation_id, principal=principal)
+        return (await self.keeper.conversation(conversation_id, principal=principal)).recorder.last
+
+    async def own(self, conversation_id: str, principal: Principal) -> int:
+        """As `admit`; UnknownConversationError also for a conversation that is not there, or nobody's."""
+        owner = await self.owner(conversation_id)
+        if owner is None or not same_person(owner, principal):
+            raise UnknownConversationError(f"no conversation {conversation_id!r} in this journal")
+        return await self.admit(conversation_id, principal)
 
     async def stop(self, conversation_id: str, *, principal: Principal | None) -> bool:
         """End the conversation's turn as cancelled, at once or as soon as it begins; False if there is none.
@@ -263,13 +272,15 @@ class Service:
     async def owner(self, conversation_id: str) -> Principal | None:
         """Whose conversation it is. UnknownConversationError if there is none of that id."""
         first = await self.journal.first(conversation_id)
-        if first is not None:
-            found = first.principal if isinstance(first, ConversationStarted) else None
-            return Principal(**found) if found else None
-        queued = await self.journal.queued(conversation_id, limit=1)
-        if not queued:
+        if first is None:
+            if queued := await self.journal.queued(conversation_id, limit=1):
+                return queued[0].principal
+            # a message leaves the queue only as a turn, which may have begun between the two looks
+            first = await self.journal.first(conversation_id)
+        if first is None:
             raise UnknownConversationError(f"no conversation {conversation_id!r} in this journal")
-        return queued[0].principal
+        found = first.principal if isinstance(first, ConversationStarted) else None
+        return Principal(**found) if found else None
 
     # ----- following -------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from turnkeeper.web.answers import RefusedError
-from turnkeeper.web.door import Door, address_of
+from turnkeeper.web.door import Door, address_of, name_of
 from turnkeeper.web.live import BOARD
 from turnkeeper.web.projection import View
 from turnkeeper.web.service import CaughtUp, Delta, Durable, Progress
@@ -51,12 +51,11 @@ def place_asked_for(request: Request, last: int) -> int:
 
 
 async def conversation_stream(
-    request: Request, door: Door, session: Session, conversation: str, *, view: View, raw: bool
+    request: Request, door: Door, session: Session, conversation: str, *, view: View, raw: bool, last: int
 ) -> Response:
-    """The stream of one conversation through that view."""
+    """The stream of one conversation through that view; `last` is the number of its newest event."""
     service = door.running
     _check_room(request, door, session)
-    last = len(await service.journal.read(conversation))
     after = place_asked_for(request, last)
 
     async def lines() -> AsyncGenerator[ServerSentEvent]:
@@ -66,8 +65,9 @@ async def conversation_stream(
             async with aclosing(service.follow(conversation, raw=raw)) as items:
                 async for item in items:
                     if isinstance(item, Durable):
-                        seen = view.take(item.event)
-                        if seen is not None and item.seq > after:
+                        if item.seq <= after:
+                            view.skip(item.event)
+                        elif (seen := view.take(item.event)) is not None:
                             service.metrics.count("events")
                             yield _event(seen, item.seq)
                     elif isinstance(item, Delta):
@@ -101,14 +101,10 @@ async def board_stream(request: Request, door: Door, session: Session) -> Respon
 
 def _check_room(request: Request, door: Door, session: Session) -> None:
     """The same while the answer has not begun, so that it can still be a refusal; nothing is counted."""
-    if door.streams_of_principal.is_full(_who(session)):
+    if door.streams_of_principal.is_full(name_of(session.principal)):
         raise _too_many(_OF_PRINCIPAL)
     if door.streams_of_address.is_full(address_of(request)):
         raise _too_many(_OF_ADDRESS)
-
-
-def _who(session: Session) -> str:
-    return f"{session.principal.kind}:{session.principal.id}"
 
 
 def _too_many(what: str) -> RefusedError:
@@ -118,7 +114,7 @@ def _too_many(what: str) -> RefusedError:
 @contextmanager
 def held_slot(request: Request, door: Door, session: Session) -> Iterator[None]:
     """Count an open stream. RefusedError where the principal or the address has too many."""
-    who, address = _who(session), address_of(request)
+    who, address = name_of(session.principal), address_of(request)
     if not door.streams_of_principal.take(who):
         raise _too_many(_OF_PRINCIPAL)
     try:

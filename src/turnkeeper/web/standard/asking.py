@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ConfigDict
 from starlette.requests import Request
 
-from turnkeeper.core.events import ConversationStarted
+from turnkeeper.core.events import Event
 from turnkeeper.core.identity import same_person
 from turnkeeper.errors import UnknownConversationError
 from turnkeeper.types import Principal
@@ -104,19 +104,16 @@ class Asker:
         UnconfirmedError (403) if it was held with proof of who they are, and that has run out.
         """
         conversation = checked_conversation(name)
-        events = await self.service.journal.read(conversation)
         owner: Principal | None = None
-        if events:
-            first = events[0]
-            found = first.principal if isinstance(first, ConversationStarted) else None
-            owner = Principal(**found) if found else None
-        elif queued := await self.service.journal.queued(conversation, limit=1):
-            owner = queued[0].principal
-        exists = bool(events) or owner is not None
-        if exists and not self.staff and (owner is None or not same_person(owner, self.who)):
-            raise UnknownConversationError(f"no conversation {conversation!r} in this journal")
-        if exists and not self.staff:
-            await self.service.admit(conversation, self.who)
+        events: list[Event] = []
+        try:
+            owner = await self.service.owner(conversation)
+        except UnknownConversationError:
+            pass  # the first message begins it
+        else:
+            if not self.staff:
+                await self.service.own(conversation, self.who)
+            events = await self.service.journal.read(conversation)
         about = known(conversation, events, self.service, calls=self.calls)
         return Looked(conversation=conversation, owner=owner, about=about)
 
@@ -139,11 +136,7 @@ class Asker:
         text = text_in(message)
         if looked.owner is not None and not same_person(looked.owner, self.who):
             raise RefusedError(403, "not_yours", "only whoever began the conversation writes in it")
-        if len(text) > self.door.rates.text:
-            raise RefusedError(413, "too_large", f"a message has at most {self.door.rates.text} characters")
-        wait = self.door.messages.take(f"{self.who.kind}:{self.who.id}")
-        if wait:
-            raise RefusedError(429, "too_many_messages", "too many messages in a short time", wait=wait)
+        self.door.check_message(self.who, text)
         await take_in(self.service, looked.conversation, text, key=key, principal=self.who)
         before = [*about.history.messages, Message(clean(key), "user", clean(text))]
         return Target(turn=None, key=key, after=about.last), before
