@@ -6,7 +6,7 @@
 | 38 | pumping codes | `test_a_model_that_sends_codes_without_end_sends_few` |
 | 39 | loops, floods of calls, huge input | `test_a_loop_ends_at_the_limits`, `test_huge_input_is_refused_or_cut` |
 | 39 | many messages, many at once | `test_messages_are_capped`, `test_a_conversation_is_driven_once_at_a_time` |
-| 40 | requests to inside addresses | no tool of the desk opens an address; tests/mcp, tests/research |
+| 40 | requests to inside addresses | tests/attacks/test_addresses.py |
 | 41 | invented rules and promises | `test_rules_are_quoted_word_for_word`, `test_a_promise_moves_no_money` |
 | 42 | a changed record | `test_a_changed_record_is_found` |
 | 43 | card numbers, e-mail, phones in exports | `test_what_leaves_is_redacted`, `test_an_export_can_be_redacted` |
