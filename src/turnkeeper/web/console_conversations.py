@@ -230,8 +230,8 @@ async def show(request: Request, door: Door, session: Session) -> Response:
 async def events(request: Request, door: Door, session: Session) -> Response:
     """The event stream, with the progress of calls and the model's own text as it streams in."""
     service, name = door.running, _name(request)
-    await _stored(service, name)
-    return await conversation_stream(request, door, session, name, view=_view(service), raw=True)
+    last = len(await _stored(service, name))
+    return await conversation_stream(request, door, session, name, view=_view(service), raw=True, last=last)
 
 
 async def one_event(request: Request, door: Door, session: Session) -> Response:

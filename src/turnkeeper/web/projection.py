@@ -167,10 +167,10 @@ class StaffView(View):
         self._effect_of = effect_of
         self._state = State()
 
-    def take(self, event: Event) -> Item | None:
-        """As `View.take`."""
+    def skip(self, event: Event) -> None:
+        """As `View.skip`; what the model had read before it wrote a call is known by the whole conversation."""
+        super().skip(event)
         self._state = advance(self._state, event)
-        return super().take(event)
 
     @staticmethod
     def whole(event: Event) -> Item:
