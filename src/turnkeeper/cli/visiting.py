@@ -156,8 +156,8 @@ class Visit(Cards):
         contact = await self._asked("Your e-mail address, phone number or username: ")
         if not contact:
             return
-        kind = "email" if "@" in contact else "phone" if contact.strip(" +-./()").replace(" ", "").isdecimal() else ""
-        asked = await self._call(self._door.start_confirmation, self._visitor, name, kind or "username", contact)
+        kind = technova.kind_of(contact)
+        asked = await self._call(self._door.start_confirmation, self._visitor, name, kind, contact)
         self._say(asked.text)
         if not isinstance(asked, technova.Refusal):
             await self._code(name)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from turnkeeper.desk.answers import CodeSent, Confirmation, Received
 from turnkeeper.desk.assistant import CUSTOMER_LIMITS, agent, customer_agent
+from turnkeeper.desk.cards import Card
 from turnkeeper.desk.codes import DIGITS
+from turnkeeper.desk.contact import kind_of
 from turnkeeper.desk.couriers import ConsoleCourier, Courier, Notice, SMSCourier, SMTPCourier, smtp_courier
 from turnkeeper.desk.database import DEFAULT_URL, Desk, open_database
 from turnkeeper.desk.domain import Refusal
@@ -25,6 +27,7 @@ __all__ = (
     "KEY_VARIABLE",
     "PROMPT",
     "RULES",
+    "Card",
     "CodeSent",
     "Confirmation",
     "ConsoleCourier",
@@ -44,6 +47,7 @@ __all__ = (
     "customer_agent",
     "customer_tools",
     "extract_reply",
+    "kind_of",
     "open_database",
     "quoted",
     "smtp_courier",

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TypeAlias
 
 import turnkeeper as tk
-from turnkeeper.desk.codes import Purpose
+from turnkeeper.desk.codes import MOST_TRIES, Purpose
 from turnkeeper.desk.domain import Refusal
 
 __all__ = (
@@ -16,6 +16,7 @@ __all__ = (
     "KNOWN",
     "MISPLACED",
     "NO_CHANGE",
+    "NO_CODE",
     "RIGHT",
     "SENT",
     "TOO_LONG",
@@ -50,6 +51,7 @@ KNOWN = Refusal(code="already_confirmed", text="Who you are is confirmed already
 UNPROVEN = Refusal(code="unconfirmed", text="Please confirm first who you are.")
 TOO_LONG = Refusal(code="too_long", text="That message is too long. Please say it in fewer words.")
 TOO_OFTEN = Refusal(code="too_often", text="That were many messages in a short time. Please try again later.")
+NO_CODE = Refusal(code="no_code", text="There is no code that could be sent again. Please ask for one in the chat.")
 NO_CHANGE = Refusal(code="no_such_change", text="No change of a contact is waited for.")
 
 Asked: TypeAlias = "CodeSent | Refusal"
@@ -58,16 +60,23 @@ Asked: TypeAlias = "CodeSent | Refusal"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeSent:
-    """A code is waited for, whether one was sent or not. `text` is for the customer."""
+    """A code is waited for, whether one was sent or not. `text` is for the customer.
+
+    `sent_to` is the contact, masked, for a customer who is proven; else empty, since it would tell whose account it is.
+    """
 
     purpose: Purpose
     expires_at: datetime
     text: str
+    tries_left: int = MOST_TRIES
+    sent_to: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confirmation:
     """What became of a code that was entered. `principal` is who that is now; `text` is for the customer.
+
+    `outcome` is the same as a word: `right`, `wrong`, `misplaced`, `no_such_change`, or why a change is refused now.
 
     For purpose `act` the principal has the level `step_up`, for the one action whose digest is `subject`: hand both to
     `keeper.approvals.approve(…, by=principal, digest=subject)`. It is in no session.
@@ -78,6 +87,7 @@ class Confirmation:
     text: str
     purpose: Purpose | None = None
     subject: str = ""
+    outcome: str = "right"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,15 +53,16 @@ class Cap:
 CAPS: dict[str, Cap] = {
     "contact": Cap(5, timedelta(hours=1)),
     "account": Cap(5, timedelta(hours=1)),
+    "again": Cap(5, timedelta(hours=1)),
     "client": Cap(20, timedelta(hours=1)),
     "everyone": Cap(600, timedelta(hours=1)),
     "wrong": Cap(10, timedelta(hours=24)),
     "message": Cap(60, timedelta(hours=1)),
     "messages of a client": Cap(240, timedelta(hours=1)),
 }
-"""How many codes may be asked for with one claimed contact, sent to one account, asked for from one client's address,
-and by all together; how many wrong tries an account bears before no code is sent to it; how many messages come from one
-session and one address."""
+"""How many codes may be asked for with one claimed contact, sent to one account, sent again in one session, asked for
+from one client's address, and by all together; how many wrong tries an account bears before no code is sent to it; how
+many messages come from one session and one address."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +76,12 @@ class Code:
     subject: str
     customer_id: str | None
     expires_at: datetime
+    tries: int = 0
+
+    @property
+    def tries_left(self) -> int:
+        """How often it can still be entered wrong, counting the last time."""
+        return MOST_TRIES - self.tries
 
 
 class Sealer:
@@ -189,6 +196,19 @@ class Codes:
         row = self._connection.execute(query).one_or_none()
         return None if row is None else _code(row)
 
+    def latest(self, session_id: str, conversation_id: str) -> Code | None:
+        """The last code that was made for a session in that conversation within an hour, whatever became of it.
+
+        None if it was the right one: there is nothing left to send again.
+        """
+        table = schema.codes
+        mine = (table.c.session_id == session_id) & (table.c.conversation_id == conversation_id)
+        recent = table.c.made_at > self._now - timedelta(hours=1)
+        newest = (table.c.made_at.desc(), table.c.closed_at.is_not(None))  # of two of one instant the open one
+        query = sa.select(table).where(mine, recent).order_by(*newest).limit(1)
+        row = self._connection.execute(query).one_or_none()
+        return None if row is None or row.outcome == "spent" else _code(row)
+
     def spend(self, code: Code, digits: str) -> bool:
         """Try the digits: True once, for the right ones, in time. Each try counts, also one of two at the same time."""
         table = schema.codes
@@ -202,27 +222,30 @@ class Codes:
         return right
 
     def among(self, session_id: str, windows: Collection[str]) -> dict[str, str]:
-        """Which open codes of the session, in any conversation, are among those digits: ids of codes, and the digits.
+        """Which codes of the session, in any conversation, are among those digits: ids of codes, and the digits.
 
-        Nothing is counted, so it is for masking only: what it finds must not be accepted, or be void from then on,
-        unless `spend` counts the same message as a try. Else a message of many digits would be many free tries.
+        Those that are closed too, until they would have run out: a message that is sent again after its answer was lost
+        holds one. Nothing is counted, so it is for masking only: what it finds must not be accepted, or be void from
+        then on, unless `spend` counts the same message as a try. Else a message of many digits would be many free
+        tries.
         """
         if not windows:
             return {}
         table = schema.codes
         found: dict[str, str] = {}
-        for row in self._connection.execute(sa.select(table).where(table.c.session_id == session_id, *self._usable())):
+        mine = (table.c.session_id == session_id) & (table.c.expires_at > self._now)
+        for row in self._connection.execute(sa.select(table).where(mine)):
             code, kept = _code(row), str(row.code_hash)
             right = [one for one in windows if hmac.compare_digest(kept, self._sealer.of(code, one))]
             if right:
                 found[code.id] = right[0]
         return found
 
-    def void(self, which: sa.ColumnElement[bool], outcome: str) -> None:
-        """Close the open codes among those: they are good for nothing any more."""
+    def void(self, which: sa.ColumnElement[bool], outcome: str) -> int:
+        """Close the open codes among those, which are good for nothing any more; how many there were."""
         table = schema.codes
         change = sa.update(table).where(which, table.c.closed_at.is_(None))
-        self._connection.execute(change.values(closed_at=self._now, outcome=outcome))
+        return self._connection.execute(change.values(closed_at=self._now, outcome=outcome)).rowcount
 
     # -- caps -----------------------------------------------------------------------------------------------------
 
@@ -260,4 +283,5 @@ def _code(row: sa.Row[Any]) -> Code:
         subject=row.subject,
         customer_id=row.customer_id,
         expires_at=row.expires_at,
+        tries=row.tries,
     )

@@ -11,7 +11,7 @@ import unicodedata
 
 from turnkeeper.desk.domain import ContactKind
 
-__all__ = ("checked_email", "checked_phone", "contact_key", "identifier", "masked")
+__all__ = ("checked_email", "checked_phone", "contact_key", "hint", "identifier", "kind_of", "masked")
 
 _LONGEST = 254  # RFC 5321, section 4.5.3.1: an address in a path of 256 octets, less its brackets
 _PHONE_MARKS = frozenset(" -.()/")
@@ -23,6 +23,18 @@ def contact_key(kind: ContactKind, value: str) -> str | None:
     if kind == "phone":
         return _digits(value) or None
     return _folded(value)
+
+
+def hint(kind: ContactKind, value: str) -> str:
+    """As much of a contact on file as reminds its owner of it, in no language: `m…@gmail.com`, `…90`."""
+    return masked(kind, value).partition(" (")[0]
+
+
+def kind_of(value: str) -> ContactKind:
+    """What somebody wrote who was asked for an e-mail address, a phone number or a username."""
+    if "@" in value:
+        return "email"
+    return "phone" if value.strip(" +-./()").replace(" ", "").isdecimal() else "username"
 
 
 def identifier(value: str) -> str | None:

@@ -11,20 +11,17 @@ import os
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from types import TracebackType
-from typing import Literal
-
-import sqlalchemy as sa
+from typing import Any, Literal
 
 import turnkeeper as tk
 from turnkeeper.desk import schema
 from turnkeeper.desk.answers import (
     ASKED,
-    ENDED,
-    KNOWN,
     MISPLACED,
     NO_CHANGE,
+    NO_CODE,
     RIGHT,
     SENT,
     TOO_LONG,
@@ -37,12 +34,15 @@ from turnkeeper.desk.answers import (
     Confirmation,
     Received,
 )
+from turnkeeper.desk.asking import fits, identify, on_file, over_cap, why_not
+from turnkeeper.desk.cards import Card, card_of
 from turnkeeper.desk.changing import Changes
 from turnkeeper.desk.codes import Code, Codes, Sealer, digits_of, number_of_six, windows_of
-from turnkeeper.desk.contact import contact_key
+from turnkeeper.desk.contact import contact_key, hint
 from turnkeeper.desk.couriers import Carried, Courier, Notice, Post
 from turnkeeper.desk.database import Desk
-from turnkeeper.desk.domain import ContactKind, Customer, Refusal
+from turnkeeper.desk.domain import ContactKind, Refusal
+from turnkeeper.desk.forgetting import forget_old
 from turnkeeper.desk.notices import changed_notices, code_notice
 from turnkeeper.desk.record import SYSTEM, Actor
 from turnkeeper.desk.repository import Repository
@@ -154,33 +154,29 @@ class Door:
         `client` is the address that the visitor comes from, for the cap; `code_id` makes asking twice the same as once.
         The answer is the same whether there is an account or not.
         """
-        notices: list[Notice] = []
         with self._work(visitor) as (repository, sessions, session):
             codes = self._codes(repository)
             if code_id is not None and (before := codes.known(code_id)) is not None:
                 return CodeSent(purpose="identify", expires_at=before.expires_at, text=ASKED)
-            refused = ENDED if session.ended_at is not None else KNOWN if session.is_proven(repository.now) else None
             asked = f"{kind}:{contact_key(kind, value)}"
-            refused = refused or self._over_cap(codes, asked, client)
+            counted = (("contact", asked), ("everyone", ""), ("client", client))
+            refused = why_not(session, repository.now) or over_cap(codes, *counted)
             if refused is not None:
                 repository.note("start_confirmation", f"session:{session.id}", "refused", refused.code)
                 return refused
             customer = repository.find(kind, value)
-            account = f"nobody:{asked}" if customer is None else customer.id
-            silent = codes.is_over("account", account) or codes.wrong_tries(account)
-            codes.count("account", account)
-            code, digits = codes.make(
-                session_id=session.id,
-                conversation_id=conversation_id,
-                purpose="identify",
-                subject="",
-                customer_id=None if customer is None or silent else customer.id,
+            code, notices = identify(
+                codes,
+                session,
+                conversation_id,
+                kind,
+                customer,
+                carried=self._post.kinds,
+                account=f"nobody:{asked}",
                 code_id=code_id,
             )
             sessions.claimed(session)
             repository.note("start_confirmation", f"session:{session.id}", "asked", f"by {kind}")
-            if customer is not None and not silent:
-                notices.append(code_notice(self._on_file(customer, kind), code.purpose, digits))
         self._post.send(*notices)
         return CodeSent(purpose="identify", expires_at=code.expires_at, text=ASKED)
 
@@ -196,10 +192,38 @@ class Door:
         """The code that the form asks for, None if there is none (any more)."""
         with self._records.reading() as repository:
             code = self._codes(repository).open(visitor.id, conversation_id)
-        if code is None:
-            return None
-        text = ASKED if code.purpose == "identify" else SENT
-        return CodeSent(purpose=code.purpose, expires_at=code.expires_at, text=text)
+            if code is None:
+                return None
+            session = Sessions(repository.connection, repository.now).get(visitor.id)
+            sent_to = "" if session is None else self._sent_to(repository, session, code)
+        return CodeSent(
+            purpose=code.purpose,
+            expires_at=code.expires_at,
+            text=ASKED if code.purpose == "identify" else SENT,
+            tries_left=code.tries_left,
+            sent_to=sent_to,
+        )
+
+    def again(self, visitor: tk.Principal, conversation_id: str, *, client: str = "") -> Asked:
+        """Another code in place of the last one that was asked for there within an hour, to the same contact."""
+        with self._work(visitor) as (repository, _, session):
+            codes = self._codes(repository)
+            before = codes.latest(session.id, conversation_id)
+            if before is not None and before.purpose == "identify":
+                counted = (("again", session.id), ("everyone", ""), ("client", client))
+                refused = why_not(session, repository.now) or over_cap(codes, *counted)
+                if refused is not None:
+                    return refused
+                customer = repository.customer(before.customer_id or "")
+                code, notices = identify(
+                    codes, session, conversation_id, before.subject, customer, carried=self._post.kinds
+                )
+        if before is None:
+            return NO_CODE
+        if before.purpose != "identify":
+            return self._start(visitor, conversation_id, before.purpose, before.subject)
+        self._post.send(*notices)
+        return CodeSent(purpose="identify", expires_at=code.expires_at, text=ASKED)
 
     def change_waits(self, visitor: tk.Principal, conversation_id: str) -> bool:
         """Whether a change of a contact waits for its new contact to be verified: `start_new_contact` then."""
@@ -209,6 +233,10 @@ class Door:
                 return False
             return Changes(repository).waiting(session.customer_id, conversation_id) is not None
 
+    def card(self, tool: str, arguments: Any, who: tk.Principal) -> Card | None:
+        """What a waiting call of that customer would do, by the desk's records; None for what nobody confirms here."""
+        return card_of(self._records, tool, arguments, who)
+
     def confirm(self, visitor: tk.Principal, conversation_id: str, code: str) -> Confirmation:
         """Try a code that was entered in the form; never through the chat, the model or a tool."""
         digits = digits_of(code)
@@ -216,16 +244,16 @@ class Door:
         with self._work(visitor) as (repository, sessions, session):
             codes = self._codes(repository)
             found = codes.open(session.id, conversation_id) if session.ended_at is None else None
-            fits = found is not None and _fits(found, session, repository.now)
+            suits = found is not None and fits(found, session, repository.now)
             right = found is not None and digits is not None and codes.spend(found, digits)
-            if found is None or not right or not fits:
+            if found is None or not right or not suits:
                 repository.note("confirm", f"session:{session.id}", "refused", "code")
                 return self._refused(sessions, session, repository.now)
             assert found.customer_id is not None
             if found.purpose == "new_contact":
                 refused = self._apply(repository, found, notices)
                 if refused is not None:
-                    return self._refused(sessions, session, repository.now, refused.text)
+                    return self._refused(sessions, session, repository.now, refused.text, refused.code)
             elif found.purpose == "identify":
                 sessions.proven(session, found.customer_id, "confirmed")
             sessions.seen(session if found.purpose != "identify" else sessions.begun(session.id))
@@ -234,17 +262,18 @@ class Door:
         self._post.send(*notices)
         if found.purpose == "act":
             who = tk.Principal(who.kind, who.id, "step_up")
+        subject = "" if found.purpose == "identify" else found.subject
         return Confirmation(
-            accepted=True, principal=who, text=RIGHT[found.purpose], purpose=found.purpose, subject=found.subject
+            accepted=True, principal=who, text=RIGHT[found.purpose], purpose=found.purpose, subject=subject
         )
 
     def intercept(self, visitor: tk.Principal, conversation_id: str, text: str) -> Confirmation | None:
         """For a channel without a form, and for whoever types the code into the chat: call it before the model sees it.
 
         While a code is waited for, a message with a number of six digits is a try, and is not for the model. Nor is one
-        that holds an open code of the session in any other way: run together with other numbers, spelled with dots,
-        or in another conversation. That is no try, so the code is void and another one has to be asked for. None for
-        every other message.
+        that holds a code of the session in any other way: run together with other numbers, spelled with dots, in
+        another conversation, or used up. That is no try, so an open code is void and another one has to be asked for.
+        None for every other message.
         """
         number, windows = number_of_six(text), windows_of(text)
         with self._records.reading() as repository:
@@ -252,9 +281,10 @@ class Door:
             waited, right = codes.open(visitor.id, conversation_id), codes.among(visitor.id, windows)
         if right and not (waited is not None and right == {waited.id: number}):
             with self._work(visitor) as (repository, sessions, session):
-                self._codes(repository).void(schema.codes.c.id.in_(right), "withdrawn")
+                void = self._codes(repository).void(schema.codes.c.id.in_(right), "withdrawn")
                 repository.note("confirm", f"session:{session.id}", "refused", "code in the chat")
-                return self._refused(sessions, session, repository.now, MISPLACED)
+                why = (MISPLACED, "misplaced") if void else (WRONG, "wrong")
+                return self._refused(sessions, session, repository.now, *why)
         return None if number is None or waited is None else self.confirm(visitor, conversation_id, number)
 
     def receive(self, visitor: tk.Principal, conversation_id: str, text: str, *, client: str = "") -> Received:
@@ -274,14 +304,7 @@ class Door:
     def tidy(self) -> None:
         """Forget what counts for nothing any more: codes and counts after a week, sessions after a month of silence."""
         with self._records.transaction(SYSTEM) as repository:
-            codes, sends, sessions = schema.codes, schema.sends, schema.sessions
-            week, month = (repository.now - timedelta(days=days) for days in (7, 30))
-            for table, old in (
-                (codes, codes.c.made_at < week),
-                (sends, sends.c.at < week),
-                (sessions, (sessions.c.seen_at < month) & ~sa.exists().where(codes.c.session_id == sessions.c.id)),
-            ):
-                repository.connection.execute(sa.delete(table).where(old))
+            forget_old(repository)
 
     def close(self) -> None:
         """Wait for what is on its way to customers."""
@@ -308,7 +331,7 @@ class Door:
                 return UNPROVEN
             if codes.is_over("account", customer.id) or codes.wrong_tries(customer.id):
                 return TOO_MANY
-            to = self._on_file(customer, "email")
+            to = on_file(customer, "email", self._post.kinds)
             if purpose == "new_contact":
                 change = Changes(repository).waiting(customer.id, conversation_id)
                 if change is None:
@@ -338,24 +361,21 @@ class Door:
         notices += changed_notices(change)
         return None
 
-    def _over_cap(self, codes: Codes, asked: str, client: str) -> Refusal | None:
-        counted = [("contact", asked), ("everyone", "")] + ([("client", client)] if client else [])
-        if any(codes.is_over(kind, value) for kind, value in counted):
-            return TOO_MANY
-        for kind, value in counted:
-            codes.count(kind, value)
-        return None
+    def _sent_to(self, repository: Repository, session: Session, code: Code) -> str:
+        """Where a code went, masked; nothing for whoever has not proven who they are."""
+        if code.purpose == "identify" or not session.is_proven(repository.now):
+            return ""
+        change = Changes(repository).get(code.subject) if code.purpose == "new_contact" else None
+        if change is not None:
+            return hint(change.field, change.new_value)
+        customer = repository.customer(session.customer_id or "")
+        return "" if customer is None else hint(*on_file(customer, "email", self._post.kinds))
 
-    def _on_file(self, customer: Customer, kind: ContactKind) -> tuple[Carried, str]:
-        """Where to reach a customer: the contact of that kind on file, or the other where nothing carries it."""
-        wanted: Carried = "phone" if kind == "phone" else "email"
-        kinds = self._post.kinds
-        if wanted not in kinds and kinds:
-            wanted = "email" if "email" in kinds else "phone"
-        return wanted, customer.email if wanted == "email" else customer.phone
-
-    def _refused(self, sessions: Sessions, session: Session, now: datetime, text: str = WRONG) -> Confirmation:
-        return Confirmation(accepted=False, principal=self._now(sessions, session, now), text=text)
+    def _refused(
+        self, sessions: Sessions, session: Session, now: datetime, text: str = WRONG, outcome: str = "wrong"
+    ) -> Confirmation:
+        who = self._now(sessions, session, now)
+        return Confirmation(accepted=False, principal=who, text=text, outcome=outcome)
 
     def _now(self, sessions: Sessions, session: Session, now: datetime) -> tk.Principal:
         return sessions.begun(session.id).principal(now)
@@ -367,10 +387,3 @@ class Door:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _fits(code: Code, session: Session, now: datetime) -> bool:
-    """Whether a code is still for whoever sits there; one that says who they are is for a visitor without proof."""
-    if code.purpose == "identify":
-        return not session.is_proven(now)
-    return session.is_proven(now) and session.customer_id == code.customer_id
