@@ -54,7 +54,7 @@ def test_what_was_spent_is_summed_by_day_model_tool_and_conversation() -> None:
             ("(messages)", "0.002468"),
             ("get_order", "0.00091"),
         ]
-        assert [one["conversation"] for one in found["dearest"]] == ["c-0", "c-1"]
+        assert [one["id"] for one in found["dearest"]] == ["c-0", "c-1"]
         assert found["conversations"] == 2
         assert ana.get("usage", days=30)["total"]["cost"] == "0.005067"
         assert refusal(ana.http.get("/api/console/usage?days=soon")) == (422, "input")

@@ -56,7 +56,9 @@ async def usage(request: Request, door: Door, session: Session) -> Response:
             "days": [{"day": day, **_figures(spent["day"].get(day, Total(name="")))} for day in every],
             "models": _listed(spent["model"], "model"),
             "tools": _listed(spent["tool"], "tool"),
-            "dearest": _listed(spent["conversation"], "conversation")[:_MOST_LISTED],
+            "dearest": [
+                {"id": total.name, **_figures(total)} for total in _by_cost(spent["conversation"])[:_MOST_LISTED]
+            ],
         }
     )
 
@@ -85,8 +87,11 @@ def _figures(total: Total) -> dict[str, Any]:
 
 
 def _listed(totals: dict[str, Total], name: str) -> list[dict[str, Any]]:
-    dearest = sorted(totals.values(), key=lambda one: (-one.cost, one.name))
-    return [{name: visible(one.name), **_figures(one)} for one in dearest]
+    return [{name: visible(one.name), **_figures(one)} for one in _by_cost(totals)]
+
+
+def _by_cost(totals: dict[str, Total]) -> list[Total]:
+    return sorted(totals.values(), key=lambda one: (-one.cost, one.name))
 
 
 async def usage_csv(request: Request, door: Door, session: Session) -> Response:

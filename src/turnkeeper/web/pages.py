@@ -71,7 +71,8 @@ async def chat(request: Request) -> Response:
 async def console(request: Request) -> Response:
     """The operator's console: a page without content, which asks for everything once somebody has signed in."""
     door = door_of(request)
-    values = {"title": html.escape(door.title), "way": door.staff.way}
+    signed = "yes" if door.staff.session(request, door.sessions) is not None else ""
+    values = {"title": html.escape(door.title), "way": door.staff.way, "signed": signed}
     return HTMLResponse(_FIELD.sub(lambda field: values[field.group(1)], _read("console.html")))
 
 
