@@ -102,7 +102,6 @@ class Wire:
         """What of the body was sent."""
         return b"".join(message.get("body", b"") for message in self.sent[1:])
 
-    @property
     def is_over(self) -> bool:
         """Whether the answer is whole."""
         return bool(self.sent) and self.sent[-1]["type"] == "http.response.body" and not self.sent[-1].get("more_body")

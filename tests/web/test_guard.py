@@ -105,7 +105,7 @@ async def test_where_an_answer_has_begun_when_something_breaks_the_server_cuts_i
         wire = Wire(scope_of("GET", "/half"))
         with pytest.raises(Exception, match="broke"):
             await wire.run(web)
-    assert (wire.status, wire.body, wire.is_over) == (200, b"half", False)
+    assert (wire.status, wire.body, wire.is_over()) == (200, b"half", False)
 
 
 @pytest.mark.parametrize(

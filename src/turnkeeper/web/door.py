@@ -60,6 +60,12 @@ class Door:
                 return Session(who, f"given:{name_of(who)}", self.clock() + 3600)
         return self.sessions.read(request, "customer")
 
+    def is_still(self, request: Request, session: Session) -> bool:
+        """Whether a request that was let in with that session would be now, as the same principal with that level."""
+        staff = session.principal.kind == "staff"
+        again = self.staff.session(request, self.sessions) if staff else self.session(request)
+        return again is not None and (again.id, again.principal) == (session.id, session.principal)
+
     def signed(self, request: Request) -> Session:
         """The customer's session. RefusedError (401) without one."""
         session = self.session(request)

@@ -6,12 +6,12 @@ text that streams in has none. The data is one line of JSON, in which no line br
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, contextmanager
 from typing import Any
 
 import anyio
-from sse_starlette import EventSourceResponse, ServerSentEvent
+from sse_starlette import ServerSentEvent
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -21,13 +21,12 @@ from turnkeeper.web.live import BOARD
 from turnkeeper.web.projection import View
 from turnkeeper.web.service import CaughtUp, Delta, Durable, Progress
 from turnkeeper.web.sessions import Session
+from turnkeeper.web.watching import Entitled, WatchedResponse
 from turnkeeper.wire.json import encode
 
 __all__ = ("HEARTBEAT_SECONDS", "board_stream", "conversation_stream", "held_slot", "place_asked_for", "stream_of")
 
 HEARTBEAT_SECONDS = 15
-LONGEST_SECONDS = 3_600.0
-"""After that a stream ends, and the browser comes back with its session to be looked at anew."""
 SEND_SECONDS = 60.0
 """How long a reader may take nothing before its stream is ended; it can come back to where it was."""
 RETRY_MILLISECONDS = 1_000
@@ -79,7 +78,7 @@ async def conversation_stream(
                     elif isinstance(item, CaughtUp):
                         yield _event({"type": "caught_up", "last": item.last})
 
-    return stream_of(door, session, lines())
+    return stream_of(request, door, session, lines(), conversation=None if raw else conversation)
 
 
 async def board_stream(request: Request, door: Door, session: Session) -> Response:
@@ -96,7 +95,7 @@ async def board_stream(request: Request, door: Door, session: Session) -> Respon
                 yield _event({"type": "changed", "at": service.now()})
                 await anyio.sleep(0.5)
 
-    return stream_of(door, session, lines())
+    return stream_of(request, door, session, lines())
 
 
 def _check_room(request: Request, door: Door, session: Session) -> None:
@@ -128,21 +127,30 @@ def held_slot(request: Request, door: Door, session: Session) -> Iterator[None]:
         door.streams_of_principal.give_back(who)
 
 
-def stream_of(door: Door, session: Session, lines: AsyncGenerator[ServerSentEvent]) -> Response:
-    """An answer that streams these, for as long as the session is good."""
-    return EventSourceResponse(
-        _while_live(door, session, lines), sep="\n", ping=HEARTBEAT_SECONDS, send_timeout=SEND_SECONDS
+def stream_of(
+    request: Request,
+    door: Door,
+    session: Session,
+    lines: AsyncGenerator[ServerSentEvent],
+    *,
+    conversation: str | None = None,
+) -> Response:
+    """An answer that streams these for as long as the session is good.
+
+    With `conversation`, the reader's own, also only while they may read it: see `Entitled`.
+    """
+    entitled = Entitled(request, door, session, conversation)
+    response = WatchedResponse(
+        _while_live(entitled, lines), sep="\n", ping=HEARTBEAT_SECONDS, send_timeout=SEND_SECONDS
     )
+    response.holds = entitled.holds
+    return response
 
 
-async def _while_live(
-    door: Door, session: Session, lines: AsyncGenerator[ServerSentEvent]
-) -> AsyncIterator[ServerSentEvent]:
-    until = door.clock() + LONGEST_SECONDS
-    is_live: Callable[[Session], bool] = door.sessions.is_live
+async def _while_live(entitled: Entitled, lines: AsyncGenerator[ServerSentEvent]) -> AsyncIterator[ServerSentEvent]:
     async with aclosing(lines):
         async for line in lines:
-            if not is_live(session) or door.clock() > until:
+            if not entitled.is_live():
                 return
             yield line
 

@@ -65,7 +65,7 @@ async def _resumed(request: Request, asker: Asker, asked: RunInput, looked: Look
         waiting = tuple(about.fold.waiting.values())
         await decide(asker.service, conversation, answers, by=asker.who, waiting=waiting, owner=looked.owner)
     except UnusableError as error:
-        return _stream(request, asker, _told([*opening, run.failed(error.code, str(error))]))
+        return _stream(request, asker, conversation, _told([*opening, run.failed(error.code, str(error))]))
     target = Target(turn=about.history.turn, key=None, after=about.parked)
     return _answered(request, asker, run, looked, target, opening)
 
@@ -88,7 +88,7 @@ def _answered(
             async for event in following:
                 yield event
 
-    return _stream(request, asker, events())
+    return _stream(request, asker, looked.conversation, events())
 
 
 async def _told(events: Sequence[BaseEvent]) -> AsyncGenerator[BaseEvent]:
@@ -96,7 +96,9 @@ async def _told(events: Sequence[BaseEvent]) -> AsyncGenerator[BaseEvent]:
         yield event
 
 
-def _stream(request: Request, asker: Asker, events: AsyncGenerator[BaseEvent]) -> Response:
+def _stream(request: Request, asker: Asker, name: str, events: AsyncGenerator[BaseEvent]) -> Response:
+    conversation = None if asker.staff else name
+
     async def lines() -> AsyncGenerator[ServerSentEvent]:
         async with aclosing(events):
             try:
@@ -108,4 +110,4 @@ def _stream(request: Request, asker: Asker, events: AsyncGenerator[BaseEvent]) -
                 run = Run("", "")
                 yield ServerSentEvent(data=data_of(run.failed(error.code, str(error))), sep="\n")
 
-    return stream_of(asker.door, asker.session, lines())
+    return stream_of(request, asker.door, asker.session, lines(), conversation=conversation)

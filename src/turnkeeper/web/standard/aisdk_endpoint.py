@@ -102,6 +102,7 @@ def _streamed(request: Request, asker: Asker, looked: Looked, target: Target, me
             yield ServerSentEvent(data=encode({"type": "error", "errorText": str(error)}), sep="\n")
         yield ServerSentEvent(data="[DONE]", sep="\n")
 
-    response = stream_of(asker.door, asker.session, lines())
+    own = None if asker.staff else looked.conversation
+    response = stream_of(request, asker.door, asker.session, lines(), conversation=own)
     response.headers.update(HEADERS)
     return response
