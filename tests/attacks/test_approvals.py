@@ -7,6 +7,7 @@
 | 25 | by the customer, by the requester | `test_nobody_approves_their_own_call` |
 | 26 | a card that misleads | `test_a_card_shows_everything_and_as_it_is` |
 | 27 | a flood of cards | `test_a_flood_of_cards_is_bounded_and_each_is_its_own` |
+| 27 | the same over many conversations | `test_a_flood_over_many_conversations_is_bounded_for_each_customer` |
 | 28 | a crash between approval and effect | `tests/crash`, `test_after_a_restart_an_approved_call_runs_once` |
 | 29 | a denied amount in pieces | `test_an_amount_is_not_smaller_in_pieces` |
 | - | "another member of staff approved it" | `test_a_claim_that_somebody_approved_is_words` |
@@ -21,10 +22,11 @@ import anyio
 import pytest
 
 import turnkeeper as tk
-from tests.attacks.conftest import ANA, BEN, KEY, MEGAN, Mailbox, Stage, asks, told
+from tests.attacks.conftest import ANA, BEN, JOHN, KEY, MEGAN, Mailbox, Stage, asks, told
 from turnkeeper import desk
 from turnkeeper.cli.visiting import card_lines
 from turnkeeper.desk import schema
+from turnkeeper.desk.customer_policy import MOST_CARDS
 from turnkeeper.desk.domain import Order, OrderStatus, money
 from turnkeeper.desk.record import SYSTEM
 from turnkeeper.errors import (
@@ -163,6 +165,43 @@ async def test_a_flood_of_cards_is_bounded_and_each_is_its_own(stage: Stage) -> 
     assert {one: outcomes.count(one) for one in set(outcomes)} == {"succeeded": 1, "denied": 23, "rejected": 16}
     assert ended.status is tk.TurnStatus.LIMIT_REACHED
     assert sum(stage.status(f"7{n:04}") == "Cancelled" for n in range(40)) == 1
+
+
+async def test_a_flood_over_many_conversations_is_bounded_for_each_customer(stage: Stage) -> None:
+    """Forty conversations, a session each: the staff see so many cards, another customer's are none of them."""
+    order(stage, "80001", "150.00", of="1213210")
+    for n in range(40):
+        order(stage, f"7{n:04}", "150.00")
+    seen, outcomes = [], []
+    for n in range(40):
+        async with stage.keeper(asks("cancel_my_order", order_id=f"7{n:04}"), "x") as keeper:
+            conversation = await keeper.conversation(f"c-{n}", principal=MEGAN)
+            found = await conversation.send("cancel it")
+            seen.append(str(found.status))
+            outcomes += [outcome for outcome, _ in told(found)]
+            cards = await keeper.approvals.list()
+    assert (len(cards), MOST_CARDS) == (24, 24)
+    assert seen == ["awaiting_approval"] * 24 + ["completed"] * 16
+    assert outcomes == ["failed"] * 16
+    async with stage.keeper(asks("cancel_my_order", order_id="80001"), "x") as keeper:
+        await (await keeper.conversation("john", principal=JOHN)).send("cancel it")
+        assert len(await keeper.approvals.list()) == 25
+    stage.go_on(hours=25)
+    async with stage.keeper(asks("cancel_my_order", order_id="70039"), "x") as keeper:
+        late = await (await keeper.conversation("late", principal=MEGAN)).send("cancel it")
+    assert late.status is tk.TurnStatus.AWAITING_APPROVAL
+    assert [stage.status(f"7{n:04}") for n in range(40)] == ["Processing"] * 40
+
+
+async def test_a_flood_of_lost_contacts_is_bounded_as_well(stage: Stage) -> None:
+    seen = []
+    for n in range(MOST_CARDS + 3):
+        lost = asks("update_my_contact", email=f"me{n}@x.example", old_contact_lost=True)
+        async with stage.keeper(lost, "x") as keeper:
+            found = await (await keeper.conversation(f"c-{n}", principal=MEGAN)).send("I lost it")
+            seen.append(str(found.status))
+    assert seen == ["awaiting_approval"] * MOST_CARDS + ["completed"] * 3
+    assert stage.contact("8259147") == ("megana@gmail.com", "666-777-8888")
 
 
 async def test_after_a_restart_an_approved_call_runs_once(stage: Stage) -> None:

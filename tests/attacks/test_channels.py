@@ -109,6 +109,9 @@ async def test_messages_are_capped(stage: Stage) -> None:
     assert [one.is_for_the_model for one in asked] == [True, False]
     assert asked[-1].refusal is not None
     assert asked[-1].refusal.code == "too_often"
+    sessions = [stage.proven("c-p"), stage.proven("c-q")]
+    took = [stage.door.receive(sessions[n % 2], f"c-{n}", "hi").is_for_the_model for n in range(62)]
+    assert took == [True] * 60 + [False] * 2, "an account has as many, however many sessions it has"
     stage.go_on(minutes=61)
     assert stage.door.receive(visitor, "c-1", "hi", client=here).is_for_the_model
 

@@ -18,12 +18,16 @@ from turnkeeper.desk import schema
 from turnkeeper.desk.changing import Changes
 from turnkeeper.desk.database import Desk
 from turnkeeper.desk.domain import Order, refusal_to_cancel
+from turnkeeper.desk.record import Actor
 from turnkeeper.desk.repository import Repository
 
-__all__ = ("TOGETHER", "CustomerPolicy")
+__all__ = ("MOST_CARDS", "TOGETHER", "CustomerPolicy")
 
 TOGETHER = timedelta(hours=24)
 """Cancellations within this time count together: an amount is not made smaller by asking for it in pieces."""
+MOST_CARDS = 24
+"""So many of a customer's calls are put before the staff within that time, in all conversations together: whoever has
+hundreds of cards before them approves without looking."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,14 +44,14 @@ class CustomerPolicy:
 
     def cancellation(self, arguments: Mapping[str, Any], principal: tk.Principal | None, conversation_id: str) -> str:
         """For cancelling: staff decide on what is expensive, alone or together, and while the account is on hold."""
-        del conversation_id
         if principal is None:
             return ""
         with self.database.reading() as repository:
             order = repository.order(arguments["order_id"])
             if order is None or order.customer_id != principal.id:
                 return ""
-            return self.why_staff(repository, order)
+            reason = self.why_staff(repository, order)
+        return reason if reason and self._may_ask_staff(principal, f"order:{order.id}", conversation_id) else ""
 
     def why_staff(self, repository: Repository, order: Order) -> str:
         """Why cancelling this order needs a member of staff as things stand now; empty if it doesn't, or can't be."""
@@ -65,14 +69,40 @@ class CustomerPolicy:
 
     def contact_change(self, arguments: Mapping[str, Any], principal: tk.Principal | None, conversation_id: str) -> str:
         """For a new contact: the customer confirms it with a code to the old one; staff decide where that is lost."""
-        del conversation_id
+        reason = ""
         if arguments.get("old_contact_lost"):
-            return "change of a contact, and the old one is said to be lost: check who they are by other means"
-        if principal is not None:
+            reason = "change of a contact, and the old one is said to be lost: check who they are by other means"
+        elif principal is not None:
             with self.database.reading() as repository:
                 if Changes(repository).is_on_hold(principal.id):
-                    return "a contact of the account was changed less than 72 hours ago"
-        return tk.OwnConfirmation("change of a contact", level="step_up")
+                    reason = "a contact of the account was changed less than 72 hours ago"
+        if not reason:
+            return tk.OwnConfirmation("change of a contact", level="step_up")
+        if principal is None or self._may_ask_staff(principal, f"customer:{principal.id}", conversation_id):
+            return reason
+        return ""  # the tool itself refuses what nobody has approved
+
+    def _may_ask_staff(self, principal: tk.Principal, subject: str, conversation_id: str) -> bool:
+        """Whether one more card of this customer may be put before the staff, in whatever conversation; notes it."""
+        actor = Actor(kind=principal.kind, id=principal.id, conversation_id=conversation_id)
+        with self.database.transaction(actor) as repository:
+            repository.hold(principal.id)  # of two at once the second sees the card of the first
+            may = _cards_lately(repository, principal) < MOST_CARDS
+            repository.note("ask_staff", subject, "asked" if may else "refused")
+        return may
+
+
+def _cards_lately(repository: Repository, principal: tk.Principal) -> int:
+    """How many cards the customer has put before the staff within the last day."""
+    audit = schema.audit
+    query = sa.select(sa.func.count()).where(
+        audit.c.action == "ask_staff",
+        audit.c.outcome == "asked",
+        audit.c.principal_kind == principal.kind,
+        audit.c.principal_id == principal.id,
+        audit.c.at > repository.now - TOGETHER,
+    )
+    return int(repository.connection.execute(query).scalar_one())
 
 
 def _cancelled_lately(repository: Repository, customer_id: str) -> Decimal:

@@ -293,6 +293,8 @@ class Door:
             sessions.seen(session)
             who, codes = self._now(sessions, session, repository.now), self._codes(repository)
             counted = [("message", visitor.id)] + ([("messages of a client", client)] if client else [])
+            if session.is_proven(repository.now):  # whoever has many sessions of an account has no more for that
+                counted.append(("message", f"account:{session.customer_id}"))
             if len(text) > LONGEST_MESSAGE or any(codes.is_over(*one) for one in counted):
                 too = TOO_LONG if len(text) > LONGEST_MESSAGE else TOO_OFTEN
                 return Received(principal=who, refusal=too)

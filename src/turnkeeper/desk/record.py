@@ -22,6 +22,7 @@ Action: TypeAlias = Literal[
     "confirm",
     "leave",
     "change_contact",
+    "ask_staff",
 ]
 Outcome: TypeAlias = Literal[
     "seeded",
@@ -36,8 +37,8 @@ Outcome: TypeAlias = Literal[
     "confirmed",
     "ended",
 ]
-"""`refused`: the rules of the desk say no; `denied`: this principal may not even ask; `asked`: a code was asked for, or
-a change; `confirmed`: a code was right; `ended`: a session is over."""
+"""`refused`: the rules of the desk say no; `denied`: this principal may not even ask; `asked`: a code was asked for,
+a change, or a decision of the staff; `confirmed`: a code was right; `ended`: a session is over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

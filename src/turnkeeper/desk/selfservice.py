@@ -28,7 +28,10 @@ Answer: TypeAlias = dict[str, Any]
 T = TypeVar("T")
 
 _PROVEN = ("confirmed", "signed_in", "step_up")
-_NEEDS_STAFF = "Together with what was cancelled just now, this needs a member of staff. Ask for it again by itself."
+_NEEDS_STAFF = (
+    "This needs a member of staff, and was not passed on: it goes together with what was cancelled just now, or too"
+    " much of the customer's waits for them already. Ask for it again later, by itself."
+)
 _UNPROVEN = "Nobody has confirmed who they are. Nothing was looked up or changed."
 
 
