@@ -5,7 +5,7 @@
 | 36, 37 | forged, replayed, spoofed SMS | of the SMS door: tests/sms |
 | 38 | pumping codes | `test_a_model_that_sends_codes_without_end_sends_few` |
 | 39 | loops, floods of calls, huge input | `test_a_loop_ends_at_the_limits`, `test_huge_input_is_refused_or_cut` |
-| 39 | many messages, many at once | `test_messages_are_capped`, `test_a_conversation_is_driven_once_at_a_time` |
+| 39 | many messages, many at once | `test_messages_are_capped`, tests/attacks/test_parallel.py |
 | 40 | requests to inside addresses | tests/attacks/test_addresses.py |
 | 41 | invented rules and promises | `test_rules_are_quoted_word_for_word`, `test_a_promise_moves_no_money` |
 | 42 | a changed record | `test_a_changed_record_is_found` |
@@ -20,7 +20,6 @@ import json
 import logging
 from typing import Any
 
-import anyio
 import pytest
 import sqlalchemy as sa
 
@@ -30,7 +29,6 @@ from turnkeeper import desk
 from turnkeeper.cli.exporting import as_json, as_markdown
 from turnkeeper.cli.transcript import read_transcript
 from turnkeeper.desk.record import SYSTEM
-from turnkeeper.errors import ConversationBusyError
 from turnkeeper.redaction import redacted, redacted_value
 from turnkeeper.testing import MessagesAPI, call, reply, script
 
@@ -114,26 +112,6 @@ async def test_messages_are_capped(stage: Stage) -> None:
     assert took == [True] * 60 + [False] * 2, "an account has as many, however many sessions it has"
     stage.go_on(minutes=61)
     assert stage.door.receive(visitor, "c-1", "hi", client=here).is_for_the_model
-
-
-async def test_a_conversation_is_driven_once_at_a_time(stage: Stage) -> None:
-    done: list[str] = []
-    async with stage.keeper(*["Hello."] * 9) as keeper:
-        visitor = stage.door.enter()
-
-        async def send() -> None:
-            conversation = await keeper.conversation("c-1", principal=visitor)
-            try:
-                done.append(str((await conversation.send("hi")).status))
-            except ConversationBusyError:
-                done.append("busy")
-
-        async with anyio.create_task_group() as group:
-            for _ in range(8):
-                group.start_soon(send)
-    assert len(done) == 8
-    assert "completed" in done
-    assert set(done) <= {"completed", "busy"}
 
 
 async def test_rules_are_quoted_word_for_word(stage: Stage) -> None:
