@@ -2,7 +2,7 @@
 
 | row | attack | test |
 |---|---|---|
-| 36, 37 | forged, replayed, spoofed SMS | of the SMS door: tests/sms |
+| 36, 37 | forged, replayed, re-ordered, spoofed SMS | of the SMS door: tests/sms, its test_disorder.py |
 | 38 | pumping codes | `test_a_model_that_sends_codes_without_end_sends_few` |
 | 39 | loops, floods of calls, huge input | `test_a_loop_ends_at_the_limits`, `test_huge_input_is_refused_or_cut` |
 | 39 | many messages, many at once | `test_messages_are_capped`, tests/attacks/test_parallel.py |
