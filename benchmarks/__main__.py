@@ -17,6 +17,7 @@ from typing import Any
 
 from benchmarks.clients import CLIENTS, ELSEWHERE
 from benchmarks.pages import TABLES, write
+from benchmarks.peers import pythons_for
 from benchmarks.report import VARIANTS, Results, growth_table, requests_table, spread_line, versions_line
 from benchmarks.targets import of_durability, of_imports, of_requests, run_in_process, targets_table
 
@@ -196,10 +197,17 @@ def main() -> int:
         metavar="CLIENT=PYTHON",
         help="the Python that has the client's library; those of other libraries run only with it",
     )
+    parser.add_argument(
+        "--peers",
+        action="store_true",
+        help="install the other libraries, each in a Python of its own, and run them",
+    )
     parser.add_argument("--targets", action="store_true", help="the targets alone, without the tables")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the tables into this page too")
     options = parser.parse_args()
     options.pythons = dict(options.python)
+    if options.peers:
+        options.pythons = pythons_for(name for name in options.clients if name not in options.pythons) | options.pythons
     options.clients = [name for name in options.clients if name not in ELSEWHERE or name in options.pythons]
     failed = False
     if not options.targets:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ("DESCRIPTION", "FINAL", "MODEL", "NAME", "PROMPT", "SCHEMA", "SYSTEM", "Scenario")
+__all__ = ("DESCRIPTION", "FINAL", "MODEL", "NAME", "PROMPT", "SCHEMA", "SYSTEM", "Scenario", "tool_of")
 
 MODEL = "claude-sonnet-5"
 SYSTEM = "You keep the stock list of a warehouse."
 PROMPT = "Count every shelf, then tell me that you are done."
 FINAL = "Every shelf is counted."
-"""How the last reply begins; a client that returns other text went wrong."""
+"""How the last reply begins; a client that does not return it went wrong."""
 
 NAME = "count_shelf"
 DESCRIPTION = "Counts what is on one shelf."
@@ -54,3 +55,22 @@ class Scenario:
         self.marks.append(time.process_time())
         text = f"Shelf {shelf}, count {len(self.marks)}: "
         return (text + "4 boxes of “bolts”, 12 bags; " * (self.result_bytes // 28 + 1))[: self.result_bytes]
+
+
+def tool_of(scenario: Scenario) -> Callable[..., Any]:
+    """The tool as a plain function, sync or async as the mode says, for libraries that read its name and docstring."""
+
+    def count_shelf(shelf: str) -> str:
+        """Counts what is on one shelf.
+
+        Args:
+            shelf: The shelf's label.
+        """
+        return scenario.count(shelf)
+
+    async def count_shelf_async(shelf: str) -> str:
+        return scenario.count(shelf)
+
+    count_shelf_async.__name__ = count_shelf.__name__
+    count_shelf_async.__doc__ = count_shelf.__doc__
+    return count_shelf_async if scenario.mode == "async" else count_shelf

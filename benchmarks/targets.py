@@ -256,7 +256,12 @@ async def _resuming() -> Target:
 _PEER_IMPORTS = {
     "sdk_runner": "import anthropic",
     "pydantic_ai": "import pydantic_ai, pydantic_ai.models.anthropic",
+    "agno": "import agno.agent, agno.models.anthropic",
     "langchain": "import langchain.agents, langchain_anthropic",
+    "openai_agents": "import agents, agents.extensions.models.litellm_model",
+    "claudette": "import claudette",
+    "llm": "import llm, llm_anthropic",
+    "strands": "import strands, strands.models.anthropic",
 }
 _COUNT = (
     "import sys, time; t = time.perf_counter(); n = len(sys.modules); {};"

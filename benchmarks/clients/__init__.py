@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from typing import Protocol, cast
 
 from benchmarks.scenario import Scenario
@@ -16,11 +17,25 @@ CLIENTS = {
     "sdk_runner": "benchmarks.clients.sdk_runner:SDKRunner",
     "sdk_runner_full": "benchmarks.clients.sdk_runner:SDKRunnerWithoutThread",
     "pydantic_ai": "benchmarks.clients.pydantic_ai_agent:PydanticAI",
+    "agno": "benchmarks.clients.agno_agent:Agno",
     "langchain": "benchmarks.clients.langchain_agent:LangChain",
+    "openai_agents": "benchmarks.clients.openai_agents_agent:OpenAIAgents",
+    "claudette": "benchmarks.clients.claudette_chat:Claudette",
+    "llm": "benchmarks.clients.llm_chain:LLM",
+    "strands": "benchmarks.clients.strands_agent:Strands",
 }
 """By name. The first is the floor: the least that such a loop can be with the SDK's own HTTP library."""
-ELSEWHERE = ("pydantic_ai", "langchain")
-"""Those whose libraries are not among this project's: they need a Python of their own."""
+ELSEWHERE: Mapping[str, tuple[str, ...]] = {
+    "pydantic_ai": ("pydantic-ai-slim[anthropic]",),
+    "agno": ("agno", "anthropic"),
+    "langchain": ("langchain", "langchain-anthropic"),
+    "openai_agents": ("openai-agents[litellm]",),
+    # Claudette sends `temperature`, which the SDK takes no more since its version 1.
+    "claudette": ("claudette", "anthropic<1"),
+    "llm": ("llm", "llm-anthropic"),
+    "strands": ("strands-agents[anthropic]",),
+}
+"""Those whose libraries are not among this project's, with the packages that the Python of their own needs."""
 
 
 class Client(Protocol):

@@ -8,7 +8,7 @@ from langchain.agents import create_agent  # type: ignore[import-not-found]
 from langchain_anthropic import ChatAnthropic  # type: ignore[import-not-found]
 from langchain_core.tools import tool  # type: ignore[import-not-found]
 
-from benchmarks.scenario import MODEL, SYSTEM, Scenario
+from benchmarks.scenario import MODEL, SYSTEM, Scenario, tool_of
 
 __all__ = ("LangChain",)
 
@@ -17,18 +17,8 @@ class LangChain:
     packages = ("langchain", "langchain-anthropic", "anthropic")
 
     def __init__(self, scenario: Scenario) -> None:
-        def count_shelf(shelf: str) -> str:
-            """Counts what is on one shelf."""
-            return scenario.count(shelf)
-
-        async def count_shelf_async(shelf: str) -> str:
-            """Counts what is on one shelf."""
-            return scenario.count(shelf)
-
-        count_shelf_async.__name__ = count_shelf.__name__
-        function: Any = count_shelf_async if scenario.mode == "async" else count_shelf
         model = ChatAnthropic(model=MODEL, api_key="k", base_url=scenario.base_url, max_tokens=1024)
-        self.agent = create_agent(model, [tool(function)], system_prompt=SYSTEM)
+        self.agent = create_agent(model, [tool(tool_of(scenario))], system_prompt=SYSTEM)
 
     def converse(self, prompt: str) -> str:
         return _text(self.agent.invoke(_given(prompt), {"recursion_limit": 1_000_000}))

@@ -7,7 +7,7 @@ from pydantic_ai.models.anthropic import AnthropicModel  # type: ignore[import-n
 from pydantic_ai.providers.anthropic import AnthropicProvider  # type: ignore[import-not-found]
 from pydantic_ai.usage import UsageLimits  # type: ignore[import-not-found]
 
-from benchmarks.scenario import MODEL, SYSTEM, Scenario
+from benchmarks.scenario import MODEL, SYSTEM, Scenario, tool_of
 
 __all__ = ("PydanticAI",)
 
@@ -16,18 +16,8 @@ class PydanticAI:
     packages = ("pydantic-ai-slim", "anthropic")
 
     def __init__(self, scenario: Scenario) -> None:
-        def count_shelf(shelf: str) -> str:
-            """Counts what is on one shelf."""
-            return scenario.count(shelf)
-
-        async def count_shelf_async(shelf: str) -> str:
-            """Counts what is on one shelf."""
-            return scenario.count(shelf)
-
-        count_shelf_async.__name__ = count_shelf.__name__
-        tool = count_shelf_async if scenario.mode == "async" else count_shelf
         model = AnthropicModel(MODEL, provider=AnthropicProvider(api_key="k", base_url=scenario.base_url))
-        self.agent = Agent(model, system_prompt=SYSTEM, tools=[tool], model_settings={"max_tokens": 1024})
+        self.agent = Agent(model, system_prompt=SYSTEM, tools=[tool_of(scenario)], model_settings={"max_tokens": 1024})
         self.limits = UsageLimits(request_limit=None)
 
     def converse(self, prompt: str) -> str:
