@@ -6,7 +6,7 @@ import contextlib
 import json
 import threading
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import httpx2
 import uvicorn
@@ -97,7 +97,7 @@ class Customer:
         """Close the connections."""
         self.http.close()
 
-    def __enter__(self) -> Customer:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

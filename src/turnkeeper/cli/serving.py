@@ -74,7 +74,7 @@ def serve(  # noqa: PLR0913 - the command's options
             build = functools.partial(customers, talk, records, door, **policy)
             agent, _ = build_agent(talk, terminal, build=build, practice=demo, brought=brought)
             keeper = await stack.enter_async_context(agent.open(records.journal_url))
-            await _listen(app(keeper, secret=secret, **settings), host, port, terminal)
+            await _listen(app(keeper, codes=door, secret=secret, **settings), host, port, terminal)
         return Exit.DONE
 
     key = os.environ.get(technova.KEY_VARIABLE, "").encode() or hmac.digest(secret, b"turnkeeper.desk", "sha256")

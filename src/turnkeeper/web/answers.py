@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.exceptions import HTTPException
@@ -27,6 +27,9 @@ from turnkeeper.errors import (
 )
 from turnkeeper.wire.json import MOST_NESTED, decode, encode
 
+if TYPE_CHECKING:
+    from turnkeeper.web.sessions import Session
+
 __all__ = ("Body", "JSONAnswer", "RefusedError", "handlers", "read_body", "refusal", "unforeseen")
 
 _log = logging.getLogger("turnkeeper.web")
@@ -45,11 +48,16 @@ _STATUS: tuple[tuple[type[TurnkeeperError], int], ...] = (
 
 
 class RefusedError(Exception):
-    """A request that is answered with this status and code; `message` says what to do."""
+    """A request that is answered with this status and code; `message` says what to do.
 
-    def __init__(self, status: int, code: str, message: str, *, wait: float = 0.0) -> None:
+    `session` is one that the browser gets with the answer.
+    """
+
+    def __init__(
+        self, status: int, code: str, message: str, *, wait: float = 0.0, session: Session | None = None
+    ) -> None:
         super().__init__(message)
-        self.status, self.code, self.wait = status, code, wait
+        self.status, self.code, self.wait, self.session = status, code, wait, session
 
 
 class JSONAnswer(JSONResponse):
@@ -95,9 +103,11 @@ def refusal(
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    del request
     assert isinstance(error, RefusedError)
-    return refusal(error.status, error.code, str(error), wait=error.wait)
+    response = refusal(error.status, error.code, str(error), wait=error.wait)
+    if error.session is not None:
+        request.app.state.door.sessions.put(response, request, error.session)
+    return response
 
 
 async def _of_ours(request: Request, error: Exception) -> Response:

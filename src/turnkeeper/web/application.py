@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets as random
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from starlette.applications import Starlette
@@ -20,12 +20,16 @@ from turnkeeper.web.answers import handlers
 from turnkeeper.web.door import Customer, Door
 from turnkeeper.web.guards import Guard
 from turnkeeper.web.live import Filter
+from turnkeeper.web.proving import Prover
 from turnkeeper.web.proxies import Proxies
 from turnkeeper.web.rates import Rates
 from turnkeeper.web.routes import routes
 from turnkeeper.web.service import Service
 from turnkeeper.web.sessions import Sessions
 from turnkeeper.web.staff import Staff
+
+if TYPE_CHECKING:
+    from turnkeeper import desk
 
 __all__ = ("LOOPBACK", "app")
 
@@ -39,6 +43,7 @@ def app(  # noqa: PLR0913 - options by name, each with a default
     secret: str | bytes | None = None,
     staff: Staff | None = None,
     customer: Customer | None = None,
+    codes: desk.Door | None = None,
     hosts: Iterable[str] = LOOPBACK,
     proxies: Iterable[str] = (),
     inject: Inject | None = None,
@@ -60,10 +65,13 @@ def app(  # noqa: PLR0913 - options by name, each with a default
         staff: Who may use the console; without it nobody.
         customer: Gives the principal of a request whose customer your application knows; where it gives None, and
             without it, customers are anonymous, each browser one of its own.
+        codes: The desk's door (`turnkeeper.desk.Door`): customers prove who they are with one-time codes and confirm
+            calls of their own beside the chat. It is the agent's `identity`, as `desk.customer_agent` makes it.
         hosts: Names under which the service is reached; requests for others are refused. `"*"` takes any: for an
             application mounted behind one that has checked.
         proxies: Addresses and networks of reverse proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.
-        inject: The tools' Injected parameters, by conversation and principal.
+        inject: The tools' Injected parameters, by conversation and principal; without it, with `codes`, `client` is
+            the address that the customer comes from.
         make_filter: Makes what chooses the customer's part of a reply, such as `turnkeeper.desk.ReplyFilter`.
         rates: Limits; see `Rates`.
         title: The service's name on its pages.
@@ -87,6 +95,8 @@ def app(  # noqa: PLR0913 - options by name, each with a default
         features=features or {},
         metrics_token=metrics_token,
     )
+    if codes is not None:
+        door.prover = Prover(codes, door.sessions, agent.now)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -94,7 +104,8 @@ def app(  # noqa: PLR0913 - options by name, each with a default
             keeper = source
             if isinstance(keeper, Agent):
                 keeper = await stack.enter_async_context(keeper.open(journal))
-            service = Service(keeper, inject=inject, make_filter=make_filter, drive=drive)
+            given = inject or (door.prover.inject if door.prover is not None else None)
+            service = Service(keeper, inject=given, make_filter=make_filter, drive=drive)
             group = await stack.enter_async_context(anyio.create_task_group())
             stack.callback(group.cancel_scope.cancel)
             started = anyio.Event()

@@ -12,6 +12,7 @@ from starlette.requests import Request
 
 from turnkeeper.types import Principal
 from turnkeeper.web.answers import RefusedError
+from turnkeeper.web.proving import Prover
 from turnkeeper.web.rates import Buckets, Rates, Slots
 from turnkeeper.web.service import Service
 from turnkeeper.web.sessions import Session, Sessions
@@ -37,6 +38,7 @@ class Door:
     features: Mapping[str, Any] = field(default_factory=dict)
     metrics_token: str | None = None
     service: Service | None = None
+    prover: Prover | None = None
 
     def __post_init__(self) -> None:
         self.messages = Buckets(self.rates.messages, self.clock)
@@ -57,7 +59,7 @@ class Door:
         if self.customer is not None:
             who = self.customer(request)
             if who is not None:
-                return Session(who, f"given:{name_of(who)}", self.clock() + 3600)
+                return Session(who, f"given:{name_of(who)}", self.clock() + 3600, proven=True)
         return self.sessions.read(request, "customer")
 
     def is_still(self, request: Request, session: Session) -> bool:
@@ -70,7 +72,21 @@ class Door:
         """The customer's session. RefusedError (401) without one."""
         session = self.session(request)
         if session is None:
-            raise RefusedError(401, "no_session", "begin a session first: POST api/session")
+            raise _no_session()
+        return session
+
+    async def known(self, request: Request) -> Session | None:
+        """The customer's session; None too for a cookie from before its customer proved who they are."""
+        session = self.session(request)
+        if session is not None and self.prover is not None and not await self.prover.is_current(session):
+            return None
+        return session
+
+    async def admitted(self, request: Request) -> Session:
+        """The same. RefusedError (401) without one."""
+        session = await self.known(request)
+        if session is None:
+            raise _no_session()
         return session
 
     def fresh(self, request: Request) -> Session:
@@ -94,6 +110,10 @@ class Door:
         if session is None:
             raise RefusedError(401, "sign_in", "sign in as staff first: POST api/console/session")
         return session
+
+
+def _no_session() -> RefusedError:
+    return RefusedError(401, "no_session", "begin a session first: POST api/session")
 
 
 def door_of(request: Request) -> Door:

@@ -63,7 +63,7 @@ async def chat(request: Request) -> Response:
     language = _language(request)
     words = phrases()[language]
     response = _page("chat.html", door, language, words)
-    if door.session(request) is None:
+    if await door.known(request) is None:
         door.sessions.put(response, request, door.fresh(request))
     return response
 

@@ -6,6 +6,7 @@ from starlette.routing import BaseRoute, Route
 
 from turnkeeper.web import customers, pages, places
 from turnkeeper.web.console import console_routes
+from turnkeeper.web.proofs import proof_routes
 
 __all__ = ("routes",)
 
@@ -29,4 +30,5 @@ def routes() -> list[BaseRoute]:
         Route(f"{_ONE}/events", customers.events, methods=["GET"]),
         Route(f"{_ONE}/stop", customers.stop, methods=["POST"]),
         Route(f"{_ONE}/export", customers.export, methods=["GET"]),
+        *proof_routes(),
     ]

@@ -240,10 +240,14 @@ class Service:
 
     async def own(self, conversation_id: str, principal: Principal) -> int:
         """As `admit`; UnknownConversationError also for a conversation that is not there, or nobody's."""
+        await self.belongs(conversation_id, principal)
+        return await self.admit(conversation_id, principal)
+
+    async def belongs(self, conversation_id: str, principal: Principal) -> None:
+        """UnknownConversationError unless it is that principal's, with proof of who they are or without."""
         owner = await self.owner(conversation_id)
         if owner is None or not same_person(owner, principal):
             raise UnknownConversationError(f"no conversation {conversation_id!r} in this journal")
-        return await self.admit(conversation_id, principal)
 
     async def stop(self, conversation_id: str, *, principal: Principal | None) -> bool:
         """End the conversation's turn as cancelled, at once or as soon as it begins; False if there is none.

@@ -32,11 +32,20 @@ _MOST_ENDED = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One signed-in (or anonymous) browser. `id` is the session's own, `expires_at` in seconds since 1970."""
+    """One signed-in (or anonymous) browser. `id` is the session's own, `expires_at` in seconds since 1970.
+
+    `proven` sessions began when their customer proved who they are; `is_given` is one of the application around.
+    """
 
     principal: Principal
     id: str
     expires_at: float
+    proven: bool = False
+
+    @property
+    def is_given(self) -> bool:
+        """Whether there is no cookie behind it."""
+        return ":" in self.id
 
 
 class Sessions:
@@ -49,10 +58,10 @@ class Sessions:
         self._clock = clock
         self._ended: dict[str, float] = {}
 
-    def start(self, principal: Principal) -> Session:
+    def start(self, principal: Principal, *, proven: bool = False) -> Session:
         """A new session, with an id that nobody has seen before."""
         seconds = STAFF_SECONDS if principal.kind == "staff" else CUSTOMER_SECONDS
-        return Session(principal, secrets.token_urlsafe(16), self._clock() + seconds)
+        return Session(principal, secrets.token_urlsafe(16), self._clock() + seconds, proven)
 
     def end(self, session: Session) -> None:
         """The session is over, here and for its open streams."""
@@ -67,12 +76,20 @@ class Sessions:
 
     def read(self, connection: HTTPConnection, kind: str) -> Session | None:
         """The connection's session of that kind of principal, None if it has none that is good."""
-        value = connection.cookies.get(cookie_name(kind, connection), "")
-        session = self.opened(value)
+        session = self.signed(connection, kind)
+        return session if session is not None and self.is_live(session) else None
+
+    def signed(self, connection: HTTPConnection, kind: str) -> Session | None:
+        """The same, also where it is over: who held it, once."""
+        session = self._signed(connection.cookies.get(cookie_name(kind, connection), ""))
         return session if session is not None and session.principal.kind == kind else None
 
     def opened(self, value: str) -> Session | None:
         """The session in a cookie's value; None where it isn't one of ours, or over."""
+        session = self._signed(value)
+        return session if session is not None and self.is_live(session) else None
+
+    def _signed(self, value: str) -> Session | None:
         body, _, mark = value.partition(".")
         if not mark or len(value) > _LONGEST:
             return None
@@ -81,15 +98,15 @@ class Sessions:
                 return None
             fields: dict[str, Any] = json.loads(_plain(body))
             who = Principal(fields["k"], fields["i"], fields["l"])
-            session = Session(who, fields["s"], float(fields["e"]))
-        except (ValueError, KeyError, TypeError, binascii.Error, InputError):
+            return Session(who, fields["s"], float(fields["e"]), fields.get("p") == 1)
+        except (ValueError, KeyError, TypeError, AttributeError, binascii.Error, InputError):
             return None
-        return session if self.is_live(session) else None
 
     def value(self, session: Session) -> str:
         """The cookie's value for a session."""
         who = session.principal
         fields = {"k": who.kind, "i": who.id, "l": who.level, "s": session.id, "e": session.expires_at}
+        fields |= {"p": 1} if session.proven else {}
         body = _coded(json.dumps(fields, separators=(",", ":")).encode())
         return f"{body}.{_coded(self._mark(body))}"
 

@@ -30,7 +30,7 @@ def standard_streams(door: Door, *, sees_calls: SeesCalls = staff_only) -> list[
 
     def route(path: str, handler: Handler, method: str, *, staff: bool) -> Route:
         async def answered(request: Request) -> Response:
-            return await handler(request, asker_of(request, door, staff=staff, sees_calls=sees_calls))
+            return await handler(request, await asker_of(request, door, staff=staff, sees_calls=sees_calls))
 
         return Route(f"/api/{'console/' if staff else ''}{path}", answered, methods=[method])
 

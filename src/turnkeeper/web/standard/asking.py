@@ -19,7 +19,7 @@ from turnkeeper.errors import UnknownConversationError
 from turnkeeper.types import Principal
 from turnkeeper.web.answers import Body, RefusedError
 from turnkeeper.web.cleaning import clean
-from turnkeeper.web.door import Door, checked_conversation
+from turnkeeper.web.door import Door, address_of, checked_conversation
 from turnkeeper.web.service import Service
 from turnkeeper.web.sessions import Session
 from turnkeeper.web.standard.following import Known, Target, known
@@ -82,6 +82,7 @@ class Asker:
     session: Session
     staff: bool
     sees_calls: SeesCalls
+    address: str = ""
 
     @property
     def who(self) -> Principal:
@@ -137,6 +138,11 @@ class Asker:
         if looked.owner is not None and not same_person(looked.owner, self.who):
             raise RefusedError(403, "not_yours", "only whoever began the conversation writes in it")
         self.door.check_message(self.who, text)
+        if self.door.prover is not None and not self.staff:
+            name, client = looked.conversation, self.address
+            proof = await self.door.prover.receive(self.session, name, text, key=key, client=client)
+            if proof is not None:
+                raise RefusedError(422, "kept_back", proof.text, session=proof.session)
         await take_in(self.service, looked.conversation, text, key=key, principal=self.who)
         before = [*about.history.messages, Message(clean(key), "user", clean(text))]
         return Target(turn=None, key=key, after=about.last), before
@@ -152,10 +158,10 @@ class Asker:
             )
 
 
-def asker_of(request: Request, door: Door, *, staff: bool, sees_calls: SeesCalls) -> Asker:
+async def asker_of(request: Request, door: Door, *, staff: bool, sees_calls: SeesCalls) -> Asker:
     """Who asks. RefusedError (401) without a session."""
-    session = door.employee(request) if staff else door.signed(request)
-    return Asker(door, session, staff, sees_calls)
+    session = door.employee(request) if staff else await door.admitted(request)
+    return Asker(door, session, staff, sees_calls, address_of(request))
 
 
 def newest(messages: Sequence[SentMessage]) -> SentMessage | None:
