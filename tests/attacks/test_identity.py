@@ -22,6 +22,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import logging
 import re
@@ -260,22 +261,53 @@ def test_rules_that_would_let_a_key_be_swapped_are_refused(about: dict[str, Any]
     assert "BEGIN" not in repr(desk.TokenRules(**good))
 
 
-async def test_nothing_tells_whether_an_account_exists(stage: Stage) -> None:
+LOOKUPS = [
+    ("email", "megana@gmail.com", "nobody@gmail.com"),
+    ("email", "MeganA@GMail.com", "nobody"),
+    ("phone", "666-777-8888", "666-777-0000"),
+    ("phone", "(666) 777 8888", "(666) 777 0000"),
+    ("username", "manderson", "mandersen"),
+    ("username", "MANDERSON", "' OR 1=1 --"),
+]
+"""Somebody's contact in some spelling, and nobody's."""
+
+
+@pytest.mark.parametrize(("kind", "there", "nowhere"), LOOKUPS)
+async def test_nothing_tells_whether_an_account_exists(stage: Stage, kind: Any, there: str, nowhere: str) -> None:
     """The model's view, the answer's text and shape, what may be tried, and the rows behind it."""
-    seen = []
-    for n, value in enumerate(("megana@gmail.com", "nobody@gmail.com")):
-        async with stage.keeper(asks("send_code", id="toolu_1", key="email", value=value), "Sent.") as keeper:
+    seen: list[list[Any]] = []
+    for n, value in enumerate((there, nowhere)):
+        visitor = stage.door.enter()
+        asked = stage.door.start_confirmation(visitor, "form", kind, value)
+        assert isinstance(asked, desk.CodeSent)
+        tried = [stage.door.confirm(visitor, "form", "000000") for _ in range(4)]
+        seen.append(
+            [
+                dataclasses.astuple(asked),
+                [(one.accepted, one.text, one.principal.level) for one in tried],
+                stage.door.seen(visitor).level,
+                stage.door.waiting(visitor, "form"),
+            ]
+        )
+        async with stage.keeper(asks("send_code", id="toolu_1", key=kind, value=value), "Sent.") as keeper:
             found = await (await keeper.conversation(f"c-{n}", principal=stage.door.enter())).send("it's me")
-        seen.append((told(found), stage.offered()))
+        seen[-1] += [told(found), stage.offered(), found.status, found.text]
     assert seen[0] == seen[1]
     with stage.records.reading() as repository:
-        rows = repository.connection.execute(sa.select(schema.codes.c.purpose, schema.codes.c.tries)).all()
+        query = sa.select(schema.codes.c.purpose, schema.codes.c.tries, schema.codes.c.outcome)
+        rows: list[list[Any]] = [
+            sorted(repository.connection.execute(query.where(schema.codes.c.customer_id.is_not(None) == real)).all())
+            for real in (True, False)
+        ]
         audit = [line for line in repository.entries() if line.action == "start_confirmation"]
-    assert rows[0] == rows[1]
+    assert (len(rows[0]), rows[0]) == (2, rows[1])
     assert len({(line.outcome, line.detail) for line in audit}) == 1
 
 
-def test_an_answer_is_the_same_work_whether_there_is_an_account_or_not(stage: Stage) -> None:
+@pytest.mark.parametrize(("kind", "there", "nowhere"), LOOKUPS)
+def test_an_answer_is_the_same_work_whether_there_is_an_account_or_not(
+    stage: Stage, kind: Any, there: str, nowhere: str
+) -> None:
     """No courier is waited for, and the database is asked the same: what is left is the same work on like rows."""
     answered = threading.Event()
     sent: list[bool] = []
@@ -290,17 +322,17 @@ def test_an_answer_is_the_same_work_whether_there_is_an_account_or_not(stage: St
         asked[value].append(statement)
 
     sa.event.listen(stage.records._engine, "before_cursor_execute", note)
-    with desk.Door(stage.records, {"email": Waits()}, key=b"k" * 32) as door:
-        for value in ("megana@gmail.com", "nobody@gmail.com"):
+    with desk.Door(stage.records, {"email": Waits(), "phone": Waits()}, key=b"k" * 32) as door:
+        for value in (there, nowhere):
             asked[value] = []
             visitor = door.enter()
-            door.start_confirmation(visitor, "c", "email", value)
+            door.start_confirmation(visitor, "c", kind, value)
             door.confirm(visitor, "c", "000000")
         assert sent == []
         answered.set()
     assert sent == [True]
-    assert asked["megana@gmail.com"] == asked["nobody@gmail.com"]
-    assert len(asked["megana@gmail.com"]) > 10
+    assert asked[there] == asked[nowhere]
+    assert len(asked[there]) > 10
 
 
 ENDS: dict[str, Any] = {
