@@ -6,6 +6,7 @@ from starlette.routing import BaseRoute, Route
 
 from turnkeeper.web import customers, pages, places
 from turnkeeper.web.console import console_routes
+from turnkeeper.web.openapi import openapi
 from turnkeeper.web.proofs import proof_routes
 
 __all__ = ("routes",)
@@ -21,6 +22,7 @@ def routes() -> list[BaseRoute]:
         Route("/assets/{name}", pages.asset),
         Route("/healthz", places.health),
         Route("/metrics", places.metrics),
+        Route("/openapi.json", openapi),
         Route("/api/session", customers.show_session, methods=["GET"]),
         Route("/api/session", customers.begin_session, methods=["POST"]),
         Route("/api/conversations", customers.list_conversations, methods=["GET"]),
