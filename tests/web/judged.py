@@ -40,6 +40,9 @@ class Judge:
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.web(scope, receive, send)
+            return
         status, media, body = 0, "", b""
 
         async def noted(message: Message) -> None:

@@ -57,6 +57,8 @@ class Entitled:
         assert name is not None
         channel = service.switchboard.find(name)
         who, news = await self._standing.now(), channel.events if channel is not None else 0
+        if self._door.prover is not None and is_proven(who) and not self._session.proven:
+            return False  # a cookie from before the proof, in this process or another
         if self._seen is not None and (who == self._seen[0] and (is_proven(who) or news == self._seen[1])):
             return True
         try:

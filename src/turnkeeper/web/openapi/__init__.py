@@ -17,12 +17,17 @@ from starlette.routing import BaseRoute, Route
 
 from turnkeeper.web.answers import JSONAnswer
 from turnkeeper.web.door import door_of
-from turnkeeper.web.openapi import console, customers, standard
+from turnkeeper.web.openapi import console, customers, proofs, standard
 from turnkeeper.web.openapi.parts import JSON, Operation, Schema, header, ref
 
 __all__ = ("OPERATIONS", "PAGES", "document", "openapi", "paths_of")
 
-OPERATIONS: tuple[Operation, ...] = (*customers.OPERATIONS, *console.OPERATIONS, *standard.OPERATIONS)
+OPERATIONS: tuple[Operation, ...] = (
+    *customers.OPERATIONS,
+    *proofs.OPERATIONS,
+    *console.OPERATIONS,
+    *standard.OPERATIONS,
+)
 PAGES = frozenset({"/", "/console", "/assets/{name}"})
 """Paths that are no part of the JSON API."""
 
@@ -60,7 +65,7 @@ def document(routes: Iterable[BaseRoute], *, title: str = "Turnkeeper", server: 
         "servers": [{"url": server}],
         "paths": paths,
         "components": {
-            "schemas": {**customers.SCHEMAS, **console.SCHEMAS, **standard.SCHEMAS},
+            "schemas": {**customers.SCHEMAS, **proofs.SCHEMAS, **console.SCHEMAS, **standard.SCHEMAS},
             "securitySchemes": {
                 "customer": {"type": "apiKey", "in": "cookie", "name": "turnkeeper_customer"},
                 "staff": {"type": "apiKey", "in": "cookie", "name": "turnkeeper_staff"},

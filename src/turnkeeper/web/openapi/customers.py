@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnkeeper.types import TurnStatus
+from turnkeeper.types import LEVELS, TurnStatus
 from turnkeeper.web.customers import MessageBody
 from turnkeeper.web.openapi.parts import (
     BOOLEAN,
@@ -53,8 +53,9 @@ SCHEMAS: dict[str, Schema] = {
     "Session": record(
         {
             "kind": TEXT,
-            "level": chosen("anonymous", "claimed", "confirmed", "signed_in", "step_up"),
+            "level": chosen(*LEVELS),
             "title": TEXT,
+            "codes": {"type": "boolean", "description": "Whether something can be proven here, beside the chat."},
             "features": {"type": "object"},
         },
         about="Who the customer is to this door.",
@@ -67,6 +68,11 @@ SCHEMAS: dict[str, Schema] = {
             "created_at": TIME,
             "updated_at": TIME,
         }
+    ),
+    "Taken": record({"conversation": TEXT, "key": TEXT, "status": chosen("queued", "duplicate")}),
+    "KeptBack": record(
+        {"conversation": TEXT, "key": TEXT, "status": chosen("kept_back"), "outcome": TEXT, "text": TEXT},
+        about="A message with a one-time code: what became of the code, in a word and in words for the customer.",
     ),
     **_ITEMS,
     "Item": either(*_ITEMS),
@@ -129,8 +135,8 @@ OPERATIONS = (
         answers={
             202: (
                 JSON,
-                record({"conversation": TEXT, "key": TEXT, "status": chosen("queued", "duplicate")}),
-                "it is kept",
+                {"oneOf": [ref("Taken"), ref("KeptBack")]},
+                "it is durable, or was not for the model",
             )
         },
     ),
