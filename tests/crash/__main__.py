@@ -14,10 +14,11 @@ from typing import cast, get_args
 
 import sqlalchemy as sa
 
-from tests.crash.cells import TABLES, Table
+from tests.crash.cells import Table
 from tests.crash.report import bad_cells, page, table_text
 from tests.crash.running import Crew, Result, crew
 from tests.crash.stage import Backend
+from tests.crash.tables import TABLES
 from tests.postgres import PostgresServer
 
 __all__ = ("main",)

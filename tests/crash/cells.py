@@ -12,7 +12,23 @@ from dataclasses import dataclass, field
 from tests.crash.scenario import EFFECTS, Asked, Scenario
 from tests.crash.stage import Backend, Step
 
-__all__ = ("TABLES", "Cell", "Expected", "Table", "Trace", "ends_of")
+__all__ = (
+    "RECOVER",
+    "RECOVER_AND_APPROVE",
+    "Cell",
+    "Expected",
+    "Table",
+    "Trace",
+    "all_at_once",
+    "approvals",
+    "is_open",
+    "killed_once",
+    "nobody_tells",
+    "posted",
+    "renewing",
+    "sent_again",
+    "single",
+)
 
 Trace = Callable[[Scenario, Sequence[Step]], tuple[tuple[str, ...], ...]]
 """Holds a conversation and gives the points that each of its processes passed."""
@@ -63,6 +79,10 @@ class Table:
     title: str
     text: str
     cells: Callable[[Trace], Iterator[Cell]] = field(repr=False)
+
+
+SECOND_TURN = "append turn_started, request_started: before"
+"""The point from which on nothing runs beside anything else, and points have the same names in every run."""
 
 
 def single(effect: str, **options: object) -> Scenario:
@@ -163,13 +183,6 @@ def approvals(who: int) -> Callable[[Trace], Iterator[Cell]]:
     return cells
 
 
-FIRST_KILLS = {
-    "the call's start is durable": "append reply_received, call_started: after",
-    "its effect has happened": "effect: after",
-    "its result is with the model": "request 2: answer begins",
-}
-
-
 def posted(who: int) -> Callable[[Trace], Iterator[Cell]]:
     """Messages through the inbox: the process that posts them (0), or the worker that works them off (1) is killed."""
 
@@ -192,29 +205,6 @@ def posted(who: int) -> Callable[[Trace], Iterator[Cell]]:
     return cells
 
 
-def killed_twice(first: str) -> Callable[[Trace], Iterator[Cell]]:
-    """The recovering process is killed as well; a third one ends the conversation."""
-
-    def cells(trace: Trace) -> Iterator[Cell]:
-        for effect in EFFECTS:
-            scenario = single(effect, stream=False)
-            killed = Step(("user",), FIRST_KILLS[first])
-            whole = (Step(("user", "report")),)
-            _, points = trace(scenario, (killed, Step(RECOVER[:3])))
-            most = 3 if effect in ("read", "idempotent") else 1
-            for point in points:
-                yield Cell(
-                    column=effect,
-                    row=point,
-                    scenario=scenario,
-                    steps=(killed, Step(RECOVER[:3], point), Step(RECOVER)),
-                    undisturbed=whole,
-                    expected=Expected(effects={effect: (1, most)}),
-                )
-
-    return cells
-
-
 def all_at_once(trace: Trace) -> Iterator[Cell]:
     """One reply asks for everything; its calls run beside each other, so points are counted, not named."""
     calls = tuple(Asked(effect) for effect in EFFECTS)
@@ -222,14 +212,17 @@ def all_at_once(trace: Trace) -> Iterator[Cell]:
     whole = (Step(("user", "report")),)
     ((*points,),) = trace(scenario, whole)
     effects = {effect: (1, 2 if effect in ("read", "idempotent") else 1) for effect in EFFECTS}
-    for number in range(1, len(points) - 20):  # a run may pass a few points less; the last ones are in other tables
+    second = points.index(SECOND_TURN)
+    kills = [*range(1, second + 1), *points[second:]]  # a run may pass a point more or less, while calls run
+    for kill in kills:
+        after = isinstance(kill, str)
         yield Cell(
             column="all",
-            row="each point",
+            row="each point of the second turn" if after else "each point",
             scenario=scenario,
-            steps=(Step(("user",), number), Step(RECOVER)),
+            steps=(Step(("user",), kill), Step(RECOVER)),
             undisturbed=whole,
-            expected=Expected(effects=effects),
+            expected=Expected(effects=dict.fromkeys(EFFECTS, (1, 1)) if after else effects),
         )
 
 
@@ -268,78 +261,3 @@ def nobody_tells(trace: Trace) -> Iterator[Cell]:
                 undisturbed=whole,
                 expected=Expected(effects={"once": (times, times)}, resolved=(), recovered=True, unknown=True),
             )
-
-
-def _table(title: str, text: str, cells: Callable[[Trace], Iterator[Cell]]) -> Table:
-    return Table(title=title, text=" ".join(text.split()), cells=cells)
-
-
-TABLES: tuple[Table, ...] = (
-    _table(
-        "A worker recovers",
-        """The process of the customer's program is killed at each of its points: the reply is streamed, a call has
-        its effect, a second message is answered. Then `keeper.recover()` runs in another process, a person tells the
-        outcome that nobody knows, and the customer's program sends its messages again with the same keys.""",
-        killed_once,
-    ),
-    _table(
-        "The customer's program sends again",
-        """The same with replies that are not streamed, and without a worker: sending the same messages with the same
-        keys is what goes on with the turn.""",
-        sent_again,
-    ),
-    _table(
-        "Posted messages: the process that posts",
-        """The customer's messages go through the inbox (`keeper.post`), with a key each, and a worker works them off.
-        The process that posts them is killed; they are posted again.""",
-        posted(0),
-    ),
-    _table(
-        "Posted messages: the worker",
-        "The worker is killed. The messages are posted again, and another worker goes on.",
-        posted(1),
-    ),
-    _table(
-        "An approval: the process that asks",
-        "The call needs a person's approval. The process in which the model asks for it is killed.",
-        approvals(0),
-    ),
-    _table(
-        "An approval: the process in which a person decides",
-        "A second process lists what waits, and a person approves, edits or denies. It is killed.",
-        approvals(1),
-    ),
-    _table(
-        "An approval: the process that goes on",
-        "A third process recovers the turn after the decision, and is killed.",
-        approvals(2),
-    ),
-    *(
-        _table(
-            f"Killed again while recovering: {first}",
-            f"""The first process is killed when {first} ({point}); the one that recovers is killed at each of its own
-            points; a third one ends the conversation. Calls of `read` and `idempotent` tools may run up to three times,
-            all others still once.""",
-            killed_twice(first),
-        )
-        for first, point in ((first, f"`{point}`") for first, point in FIRST_KILLS.items())
-    ),
-    _table(
-        "While the lease is renewed",
-        """The effect lasts until the lease has been renewed, and the process is killed at the renewal. (A transaction
-        in a SQLite file keeps every other writer out, so there is no renewal during a `transactional` call there.)""",
-        renewing,
-    ),
-    _table(
-        "Nobody tells",
-        """The outcome of a `once` call is unknown, and the customer writes the next message before anyone has looked
-        (`when_busy="interrupt"`). The call never runs again; the model is told that its outcome is unknown.""",
-        nobody_tells,
-    ),
-    _table(
-        "All effects in one reply",
-        """Seven calls of one reply run beside each other, the two `transactional` ones one after the other. The process
-        is killed at its n-th point, whatever that is in this run.""",
-        all_at_once,
-    ),
-)

@@ -8,9 +8,10 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from tests.crash.cells import TABLES, Table
+from tests.crash.cells import Table
 from tests.crash.running import Result
 from tests.crash.stage import Backend
+from tests.crash.tables import TABLES
 
 __all__ = ("bad_cells", "page", "table_text")
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.crash.cells import TABLES
 from tests.crash.report import table_text
 from tests.crash.running import Crew, Result, crew
 from tests.crash.scenario import EFFECTS
 from tests.crash.stage import Backend
+from tests.crash.tables import TABLES
 
 FINISHED = ("append call_finished, request_started", "commit call_finished")
 KILLED_ONCE = (
@@ -103,6 +103,26 @@ def test_a_recovery_that_is_killed_as_well_is_recovered(workers: Crew) -> None:
     results = play(workers, "SQLite", title, KILLED_TWICE)
     assert wrong(results) == {}
     assert {result.cell.column for result in results} == set(EFFECTS)
+
+
+def test_an_approved_call_and_a_decision_survive_two_kills(workers: Crew, postgres: str | None) -> None:
+    """On PostgreSQL, where there is one."""
+    backend: Backend = "SQLite" if postgres is None else "PostgreSQL"
+    deciding = play(workers, backend, "A decision, killed twice", "approval_decided, turn_woken: ", ("once, approve",))
+    rows = (
+        "effect: after",
+        "append call_resolved, turn_woken: not committed",
+        "append call_resolved, turn_woken: after",
+    )
+    going_on = play(workers, backend, "An approved call, killed again while recovering", rows)
+    assert wrong(deciding + going_on) == {}
+    assert outcomes(deciding) == {"once, approve": {"1": 3}}
+    assert outcomes(going_on) == {
+        "read, approve": {"3": 1},
+        "idempotent, approve": {"3": 1},
+        "transactional, approve": {"1": 1},
+        "once, approve": {"1": 1, "1; a person said: happened": 1},
+    }
 
 
 def test_where_nobody_tells_the_outcome_the_call_never_runs_again_and_the_model_knows(workers: Crew) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -80,7 +81,7 @@ async def taken_over(journal: Journal, clock: FixedClock) -> Lease:
     return await journal.acquire("c", holder="another-machine:1:x", seconds=60, now=clock() + 31)
 
 
-@pytest.mark.parametrize("effect", ["read", "idempotent", "once", "transactional"])
+@pytest.mark.parametrize("effect", ["read", "idempotent", "once", "reconcile", "transactional"])
 async def test_a_driver_that_lost_its_lease_starts_no_further_call(make: Make, journal: Journal, effect: str) -> None:
     clock = FixedClock()
     ran: list[str] = []
@@ -91,7 +92,12 @@ async def test_a_driver_that_lost_its_lease_starts_no_further_call(make: Make, j
         await taken_over(journal, clock)
         return "at last"
 
-    @tk.tool(effect=effect, parallel=False)  # type: ignore[call-overload, untyped-decorator, unused-ignore]
+    def asked() -> None:
+        ran.append("asked")
+
+    options: dict[str, Any] = {"reconcile": asked} if effect == "reconcile" else {}
+
+    @tk.tool(effect=effect, parallel=False, **options)  # type: ignore[call-overload, untyped-decorator, unused-ignore]
     def act(ctx: tk.ToolContext) -> str:
         """Act."""
         ran.append("acted")
