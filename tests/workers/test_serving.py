@@ -179,8 +179,14 @@ async def test_calls_that_do_not_end_in_time_are_cut_off_and_a_person_is_asked(
     assert slow.ran == 1
 
 
-async def test_no_more_turns_run_at_once_than_allowed(dispatcher: Dispatcher, serve: Serve) -> None:
-    running, most = 0, 0
+@pytest.mark.parametrize(("concurrency", "total"), [(2, None), (3, None), (2, 2)])
+async def test_as_many_turns_run_at_once_as_allowed_and_no_more(
+    dispatcher: Dispatcher, serve: Serve, concurrency: int, total: int | None
+) -> None:
+    """All wait in the queue before the worker comes; it takes as many as it may, and those hold their places."""
+    engine = sa.create_engine(dispatcher.queue.url, poolclass=sa.pool.NullPool)
+    running = most = 0
+    full, go = anyio.Event(), anyio.Event()
 
     @tk.tool(effect="read")
     async def look() -> str:
@@ -188,20 +194,32 @@ async def test_no_more_turns_run_at_once_than_allowed(dispatcher: Dispatcher, se
         nonlocal running, most
         running += 1
         most = max(most, running)
-        for _ in range(20):
-            await anyio.lowlevel.checkpoint()
+        if running == concurrency:
+            full.set()
+        await go.wait()
         running -= 1
         return "seen"
 
     def answer(body: dict[str, Any]) -> Any:
         return "ok" if len(body["messages"]) > 1 else reply(call("look", {}))
 
+    def states() -> dict[str, int]:
+        query = "SELECT status, count(*) FROM turnkeeper_workers.workflow_status GROUP BY status"
+        with engine.connect() as connection:
+            return {row[0]: row[1] for row in connection.exec_driver_sql(query)}
+
     for number in range(6):
         await dispatcher.post(f"c-{number}", "look", key="k")
-    async with serve(agent_for(MessagesAPI(answer), look), concurrency=2):
+    options = {"concurrency": concurrency, "total_concurrency": total}
+    async with serve(agent_for(MessagesAPI(answer), look), **options):
+        with anyio.fail_after(60):
+            await full.wait()
+        assert states() == {"PENDING": concurrency, "ENQUEUED": 6 - concurrency}
+        assert running == concurrency
+        go.set()
         for number in range(6):
             await ends_as(dispatcher, f"c-{number}", "completed")
-    assert 1 <= most <= 2
+    assert most == concurrency
 
 
 async def test_no_more_turns_begin_than_the_rate_allows(dispatcher: Dispatcher, serve: Serve) -> None:
