@@ -57,7 +57,8 @@ def test_two_hundred_conversations_on_three_workers_one_of_which_is_killed(postg
             resolved = await load.finish(dispatcher, seconds=600)
             over = time.monotonic()
             found = await load.check(dispatcher)
-            assert (resolved, found.failed) == (found.resolved, 0)
+            assert resolved == found.resolved > 0  # the killed one was in the middle of calls of each effect
+            assert (found.failed, left > 0) == (0, True)
             figures.update(
                 {
                     "conversations": load.conversations,
