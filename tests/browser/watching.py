@@ -31,6 +31,7 @@ class Person:
         self.faults: list[str] = []
         self._pictures = pictures
         self._may_lose = False
+        self._expected: set[int] = set()
         context.on("request", self._requested)
         context.on("response", self._answered)
         context.on("console", self._said)
@@ -44,6 +45,10 @@ class Person:
     def network_may_fail(self) -> None:
         """From now on requests may end without an answer, and the console may say so."""
         self._may_lose = True
+
+    def answers_may_be(self, status: int) -> None:
+        """From now on requests may be answered with this status, and the console may say so."""
+        self._expected.add(status)
 
     def check(self) -> None:
         """AssertionError with whatever a page did that it must not."""
@@ -77,6 +82,8 @@ class Person:
 
     def _said(self, message: ConsoleMessage) -> None:
         if message.type not in ("error", "warning") or (self._may_lose and _LOST.search(message.text)):
+            return
+        if any(f"responded with a status of {status}" in message.text for status in self._expected):
             return
         self.faults.append(f"console: {message.text} ({message.location.get('url', '')})")
 

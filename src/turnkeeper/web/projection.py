@@ -270,7 +270,7 @@ def _state_of(event: _HANDLED) -> str:
         case CallRejected():
             return "failed"
         case ApprovalRequested():
-            return "waiting"
+            return "yours" if event.requester_level else "waiting"
         case ApprovalDecided():
             return {"approved": "running", "edited": "running"}.get(event.decision, "declined")
         case CallUnresolved():

@@ -1,6 +1,7 @@
 // The customer's page: one conversation at a time, drawn from its event stream. The stream's items are the truth; what
 // was typed and not yet acknowledged waits in an outbox until it is.
 
+import { beside, refusal } from "./proof.js";
 import { ask, dayOf, follow, fresh, languages, make, put, Refused, t, themes, timeOf } from "./shared.js";
 
 const $ = (id) => document.getElementById(id);
@@ -15,10 +16,16 @@ let calls = new Map();
 let outbox = new Map(); // key -> {text, row}
 let isRunning = false, isOpen = false;
 let caughtUp = false, isListening = false;
+let wasClosed = false; // its customer has to prove who they are, for it to be shown
+let hasCodes = false; // whether the service has the desk's door: codes, cards, signing out
 
 // ----- drawing ---------------------------------------------------------------------------------------------------------
 
 const atEnd = () => scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < 80;
+let reading = true; // at the end, where what is new comes
+
+scroll.addEventListener("scroll", () => { reading = atEnd(); });
+new ResizeObserver(() => { if (reading) scroll.scrollTop = scroll.scrollHeight; }).observe(scroll);
 
 function keepingEnd(change) {
   const follow = atEnd();
@@ -77,6 +84,35 @@ function drop(number) {
 
 // ----- the stream ------------------------------------------------------------------------------------------------------
 
+const proofs = beside($("beside"), { say, admitted });
+
+/** What happened may have changed what there is to prove or to confirm. */
+const look = () => { if (hasCodes && caughtUp) proofs.refresh(); };
+
+/** The conversation is open to whoever sits there; or not any more, and then nothing of it stays on the page. */
+function admitted(yes) {
+  if (yes && shown && !isListening && wasClosed) { wasClosed = false; exports(); listen(); restore(); }
+  if (yes || wasClosed) return;
+  wasClosed = true;
+  empty();
+  $("welcome").hidden = true;
+  $("more").hidden = true;
+}
+
+/** Why there is no event stream: it is another's, it is gone, or its customer has to prove again who they are. */
+async function whyNot(tries = 1) {
+  const name = shown;
+  try {
+    await ask(`api/conversations/${encodeURIComponent(name)}`);
+  } catch (error) {
+    if (name !== shown) return;
+    if (error.status === 403 && hasCodes) proofs.refresh();
+    if (error.status === 404 && !outbox.size) { show(null); note(t("no_such")); }
+    if (error.status === 401 && tries > 1) location.reload();
+    else if (error.status === 401) setTimeout(() => { if (name === shown) whyNot(tries + 1); }, 3000);
+  }
+}
+
 const points = (words) => { let n = 0; for (const _ of words) n += 1; return n; };
 
 const TAKE = {
@@ -112,7 +148,7 @@ const TAKE = {
   },
   reply_discarded(item) { over.add(item.reply); drop(item.reply); },
   call(item) {
-    const words = t(`call_${item.state}`);
+    const words = t(`call_${item.state === "yours" && !hasCodes ? "waiting" : item.state}`);
     let line = calls.get(item.call);
     if (!line) {
       line = make("div", { cls: "note" });
@@ -121,8 +157,9 @@ const TAKE = {
     if (item.state === "done") line.remove();
     else { line.textContent = words; log.append(line); }
     if (caughtUp && item.state !== "done") say(words);
+    look();
   },
-  waiting() { running(false); },
+  waiting() { running(false); look(); },
   going_on() { running(true); },
   staff(item) {
     $("presence").hidden = !item.present;
@@ -137,8 +174,9 @@ const TAKE = {
     const words = { cancelled: "ended_cancelled", failed: "ended_failed", limit_reached: "ended_limit", truncated: "ended_truncated", refused: "ended_refused" }[item.status];
     if (words) { note(t(words)); if (caughtUp) say(t(words)); }
     refresh();
+    look();
   },
-  caught_up() { caughtUp = true; scroll.scrollTop = scroll.scrollHeight; },
+  caught_up() { caughtUp = true; look(); scroll.scrollTop = scroll.scrollHeight; },
 };
 
 function take(item) {
@@ -168,17 +206,11 @@ function banner() {
 // ----- one conversation ------------------------------------------------------------------------------------------------
 
 function show(conversation, { isNew = false } = {}) {
-  close();
-  close = () => {};
-  isListening = false;
+  empty();
   shown = conversation;
-  replies = new Map(); over = new Set(); calls = new Map(); outbox = new Map();
+  wasClosed = false;
   caughtUp = isNew; // all that comes is news then
-  log.replaceChildren();
-  $("welcome").hidden = false;
-  $("presence").hidden = true;
-  running(false);
-  say("");
+  proofs.turnTo(conversation);
   exports();
   if (conversation && location.hash !== `#${encodeURIComponent(conversation)}`) history.replaceState(null, "", `#${encodeURIComponent(conversation)}`);
   if (!conversation) history.replaceState(null, "", location.pathname + location.search);
@@ -188,9 +220,24 @@ function show(conversation, { isNew = false } = {}) {
   $("menu").setAttribute("aria-expanded", "false");
 }
 
+/** Nothing of a conversation is on the page. */
+function empty() {
+  close();
+  close = () => {};
+  isListening = false;
+  replies = new Map(); over = new Set(); calls = new Map(); outbox = new Map();
+  caughtUp = false;
+  log.replaceChildren();
+  $("welcome").hidden = false;
+  $("presence").hidden = true;
+  running(false);
+  say("");
+  banner();
+}
+
 function listen() {
   isListening = true;
-  const stop = follow(`api/conversations/${encodeURIComponent(shown)}/events`, take, connection);
+  const stop = follow(`api/conversations/${encodeURIComponent(shown)}/events`, take, connection, whyNot);
   close = stop;
   setTimeout(() => { stop.begun = true; if (close === stop) banner(); }, 2500);
 }
@@ -276,8 +323,11 @@ async function deliver(key) {
   message.sending = true;
   const path = `api/conversations/${encodeURIComponent(conversation)}/messages`;
   try {
-    await patiently(() => ask(path, { body: { text: message.text }, headers: { "idempotency-key": key } }));
-    settle(key, { keepRow: true });
+    const answer = await patiently(() => ask(path, { body: { text: message.text }, headers: { "idempotency-key": key } }));
+    if (answer.status === "kept_back") {
+      keptBack(message, answer);
+      settle(key);
+    } else settle(key, { keepRow: true });
     if (conversation === shown && !isListening) listen();
     refresh();
   } catch (error) {
@@ -285,7 +335,19 @@ async function deliver(key) {
     message.row.querySelector(".meta").textContent = error.status === 413 ? t("too_long") : t("not_sent");
     settle(key, { keepRow: true });
     if (!text.value) { text.value = message.text; grow(); }
+    if (error.status === 403 && hasCodes) proofs.refresh();
   }
+}
+
+/** A message that was none for the assistant: it held a code, or was one too many. It goes, with a word why. */
+function keptBack(message, { outcome, text: words }) {
+  message.row.remove();
+  const known = { right: "code_right", wrong: "code_wrong", misplaced: "code_misplaced" }[outcome];
+  const said = known ? t(known) : refusal({ code: outcome, text: words });
+  note(said);
+  say(said);
+  if (!known && !text.value) { text.value = message.text; grow(); }
+  proofs.refresh();
 }
 
 /** The message has arrived (or can't): it need not be kept for a reload. */
@@ -335,6 +397,12 @@ addEventListener("keydown", (event) => {
   else stop();
 });
 $("stop").addEventListener("click", stop);
+$("leave").addEventListener("click", async () => {
+  await ask("api/session/leave", { body: {} }).catch(() => {});
+  sessionStorage.clear();
+  location.replace(location.pathname + location.search);
+});
+document.addEventListener("visibilitychange", () => { if (!document.hidden) look(); });
 $("new").addEventListener("click", () => { show(null); text.focus(); });
 $("menu").addEventListener("click", () => {
   const open = $("side").classList.toggle("open");
@@ -352,7 +420,7 @@ themes($("theme"));
 languages($("language"));
 
 try {
-  await patiently(() => ask("api/session", { body: {} }));
+  hasCodes = (await patiently(() => ask("api/session", { body: {} }))).codes;
   show(here() || null);
   if (matchMedia("(hover: hover)").matches) text.focus();
 } catch (error) {

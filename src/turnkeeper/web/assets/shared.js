@@ -59,9 +59,9 @@ export function fresh() {
 
 /**
  * An event stream that comes back whatever happens: the browser does it after a lost connection, this after a refusal.
- * `take(item)` gets each item once, `state(open)` whether there is a connection.
+ * `take(item)` gets each item once, `state(open)` whether there is a connection; `refused()` is told of a refusal.
  */
-export function follow(path, take, state = () => {}) {
+export function follow(path, take, state = () => {}, refused = () => {}) {
   let source, timer, last = 0, wait = 1000, closed = false;
   const open = () => {
     source = new EventSource(last ? `${path}?after=${last}` : path);
@@ -77,6 +77,7 @@ export function follow(path, take, state = () => {}) {
     source.onerror = () => {
       state(false);
       if (source.readyState !== EventSource.CLOSED || closed) return;
+      refused();
       timer = setTimeout(open, wait);
       wait = Math.min(wait * 2, 15000);
     };
