@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 import threading
 import urllib.parse
 import urllib.request
@@ -10,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Open, Run, Serve, Start
+from turnkeeper.errors import ConfigurationError
+from turnkeeper.sms.store import Store
 from turnkeeper.testing import TwilioAPI, call, reply
 from turnkeeper.testing.services import Answer, Asked
 
@@ -89,6 +93,32 @@ def test_what_can_not_work_is_refused(
     assert (done.exit_code, done.stdout) == (2, "")
     assert said in done.stderr
     assert "s3cret" not in done.stderr
+
+
+@pytest.mark.parametrize("given", ["", "\n  \n"])
+def test_with_nothing_to_read_it_says_so(run: Run, given: str) -> None:
+    done = run("sms", input=given)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "stdin is empty; pipe the phone's texts to it, one a line" in done.stderr
+
+
+def test_a_file_in_the_home_folder_is_one_file(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Conversations and the bot's tables are in the file that `~` stands for; no folder of that name is made."""
+    monkeypatch.setenv("HOME", str(home / "me"))
+    (home / "me").mkdir()
+    done = run("sms", "--journal", "sqlite:///~/sms.db", input="Thanks\n")
+    assert (done.exit_code, done.stdout != "") == (0, True)
+    with contextlib.closing(sqlite3.connect(home / "me" / "sms.db")) as connection:
+        found = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    assert {"sms_received", "turnkeeper_events"} <= found
+    assert not (home / "~").exists()
+
+
+@pytest.mark.parametrize("url", ["postgresl://ana:s3cret@db/x", "sqllite:///x.db", "s3cret", "mysql://ana:s3cret@db/x"])
+def test_a_mistyped_database_is_named_clearly(url: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"A file is sqlite:///sms\.db") as caught:
+        Store(url)
+    assert "s3cret" not in str(caught.value)
 
 
 class Watched(TwilioAPI):

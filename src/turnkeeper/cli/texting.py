@@ -44,6 +44,7 @@ def at_the_console(talk: Talk, *, number: str) -> int:
     terminal = Terminal(color=not talk.no_color)
     interactive = is_interactive()
     console = sms.Console(lambda _, text: terminal.answer(f"{clean(text)}\n"))
+    came: list[str] = []
 
     async def work() -> int:
         settings = _settings(talk, terminal)
@@ -53,6 +54,7 @@ def at_the_console(talk: Talk, *, number: str) -> int:
             async for line in _lines(interactive=interactive):
                 if not line.strip():
                     continue
+                came.append(line)
                 got = await bot.receive(sms.Incoming(id=_fresh(), number=number, text=line))
                 await bot.quiet()
                 if got == "ignored":
@@ -60,7 +62,10 @@ def at_the_console(talk: Talk, *, number: str) -> int:
         return Exit.DONE
 
     with contextlib.nullcontext() if interactive else prints_aside():
-        return in_loop(work)
+        ended = in_loop(work)
+    if not interactive and not came:
+        raise click.UsageError("stdin is empty; pipe the phone's texts to it, one a line")
+    return ended
 
 
 def by_webhook(talk: Talk, *, public_url: str | None, host: str, port: int) -> int:

@@ -10,12 +10,13 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from turnkeeper.errors import JournalError, JournalVersionError
+from turnkeeper.errors import ConfigurationError, JournalError, JournalVersionError
 from turnkeeper.sms.channel import Incoming
 from turnkeeper.sms.keywords import Keyword
 
@@ -273,12 +274,23 @@ def _storable(text: str) -> str:
     return text.encode("utf-8", "replace").decode().replace("\x00", "\ufffd")
 
 
+_EXAMPLES = "A file is sqlite:///sms.db; PostgreSQL is postgresql+psycopg://user@host/name; memory: keeps nothing."
+
+
 def _engine(url: str) -> sa.Engine:
+    """An engine for the URL. ConfigurationError, which repeats none of it that could be secret, for what is none."""
     if url == "memory:":
         url = "sqlite://"
-    parsed = sa.make_url(url)
-    if parsed.get_backend_name() == "postgresql":
+    try:
+        parsed = sa.make_url(url)
+    except (sa.exc.ArgumentError, ValueError):
+        raise ConfigurationError(f"that is no URL of a database for SMS. {_EXAMPLES}") from None
+    if parsed.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
         return sa.create_engine(parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True)
+    if parsed.drivername not in ("sqlite", "sqlite+pysqlite"):
+        raise ConfigurationError(f"SMS can't be kept in {parsed.drivername}. {_EXAMPLES}")
+    if (parsed.database or "").startswith("~"):  # the same file as the journal's, which is written so
+        parsed = parsed.set(database=str(Path(str(parsed.database)).expanduser()))
     options: dict[str, Any] = {"connect_args": {"timeout": 30, "check_same_thread": False}}
     if parsed.database in (None, "", ":memory:"):
         options |= {"poolclass": sa.pool.QueuePool, "pool_size": 1, "max_overflow": 0}
