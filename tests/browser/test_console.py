@@ -4,41 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Arrives, Serves
-from tests.browser.watching import Person
+from tests.browser.staffed import asking, signed_in
 from tests.web.operators import Shop
 from turnkeeper.testing import MessagesAPI, call, reply, script
 
 pytestmark = pytest.mark.browser
 
 REFUND = reply("Let me refund that.", call("refund", {"order": "24601", "amount": 9_007_199_254_740_993}, id="toolu_r"))
-
-
-def signed_in(arrives: Arrives, base: str, name: str = "ana", **options: Any) -> Person:
-    """A member of staff at the console."""
-    person = arrives(base, **options)
-    page = person.page
-    page.goto("/console")
-    page.get_by_label("Name", exact=True).fill(name)
-    page.get_by_label("Password").fill(f"пароль {name}")
-    page.keyboard.press("Enter")
-    expect(page.locator("#me")).to_have_text(name)
-    return person
-
-
-def asking(arrives: Arrives, base: str, text: str = "I want my money back", **options: Any) -> Person:
-    """A customer who has asked for something."""
-    person = arrives(base, **options)
-    page = person.page
-    page.goto("/")
-    page.get_by_label("Write a message").fill(text)
-    page.keyboard.press("Enter")
-    return person
 
 
 def open_inbox(page: Page) -> None:

@@ -175,7 +175,8 @@ class ReplyReceived(Event):
     """A whole reply, and what the reply table said of it when it came (`action`, `kept`, `status`, `reason`).
 
     The verdict is stored so that a later version with another table reads the same history. `choice` is `met` or
-    `unmet` where the reply was held against the turn's tool choice.
+    `unmet` where the reply was held against the turn's tool choice. `first_at` is when the first part of its content
+    came (seconds since 1970), None where it was not streamed, and in what was written before that was kept.
     """
 
     type = "reply_received"
@@ -196,6 +197,7 @@ class ReplyReceived(Event):
     cost: Decimal | None = None
     choice: str | None = None
     reserved: Decimal | None = None
+    first_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

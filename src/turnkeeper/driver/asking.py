@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -49,9 +50,10 @@ async def ask(
     lenient: bool,
     emit: Emit | None,
     watch: RequestWatch,
+    clock: Callable[[], float],
     headers: Mapping[str, str] = NO_HEADERS,
 ) -> WireReply:
-    """Send the request and read the reply. Raises BrokenReplyError.
+    """Send the request and read the reply, which knows when its first part came. Raises BrokenReplyError.
 
     `lenient` takes a stream that ended cleanly after its stop reason though without `message_stop`: some endpoints
     never send one, and asking again would not change that.
@@ -59,7 +61,9 @@ async def ask(
     request_id: str | None = None
     try:
         if stream:
-            return await _streamed(client, body, lenient=lenient, emit=emit, watch=watch, headers=headers)
+            first = _First(watch, clock)
+            reply = await _streamed(client, body, lenient=lenient, emit=emit, watch=first, headers=headers)
+            return replace(reply, first_at=first.at)
         answer = await client.send(body, headers={**watch.headers, **headers})
         request_id = answer.request_id
         return read_reply(answer.body, request_id=request_id)
@@ -76,6 +80,24 @@ def _malformed(error: MalformedReplyError, request_id: str | None) -> APIError:
 
 def _cut(text: str, request_id: str | None, *, status: int | None = None) -> APIError:
     return APIError(text, kind="stream_cut", status=status, retryable=True, request_id=request_id)
+
+
+class _First:
+    """A watch that notes when the first part came."""
+
+    def __init__(self, watch: RequestWatch, clock: Callable[[], float]) -> None:
+        self.at: float | None = None
+        self._watch = watch
+        self._clock = clock
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return self._watch.headers
+
+    def chunk(self) -> None:
+        if self.at is None:
+            self.at = self._clock()
+        self._watch.chunk()
 
 
 async def _streamed(

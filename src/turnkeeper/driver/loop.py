@@ -200,6 +200,7 @@ class Loop:
                     lenient=lenient,
                     emit=recorder.emit,
                     watch=watch,
+                    clock=plan.clock,
                     headers=NO_HEADERS if member is None else {"anthropic-beta": BETA},
                 )
         except BrokenReplyError as broken:
@@ -318,6 +319,7 @@ class Loop:
             invalid_inputs={str(index): raw for index, raw in reply.invalid_inputs.items()},
             fields=reply.fields,
             request_id=reply.request_id,
+            first_at=reply.first_at,
             reserved=recorder.state.money.pending,
             # a refusal before any output is not billed (docs, build-with-claude/handling-stop-reasons)
             cost=Decimal(0)

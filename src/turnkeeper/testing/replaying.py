@@ -43,7 +43,7 @@ from turnkeeper.wire.json import decode
 __all__ = ("Divergence", "Replay", "assert_replays", "recorded_agent", "replay")
 
 _PASSING = frozenset(
-    {"at", "seconds", "error_id", "trace", "cost", "reserved", "request_id", "partial", "usage", "delay"}
+    {"at", "first_at", "seconds", "error_id", "trace", "cost", "reserved", "request_id", "partial", "usage", "delay"}
     | {"invalid_inputs", "setup", "policy", "policy_version", "expires_at"}
 )
 """Members that say when, how long and for how much, and not what."""

@@ -17,7 +17,7 @@ class WireReply:
 
     `invalid_inputs` maps a block's index to the raw text of a tool input that is not a JSON object's text
     (fine-grained streaming and compatible endpoints send such inputs). `fields` holds every other member of the
-    message, unknown ones too, as received.
+    message, unknown ones too, as received. `first_at` is when the first part of the content came, if it was streamed.
     """
 
     blocks: tuple[str, ...]
@@ -26,6 +26,7 @@ class WireReply:
     invalid_inputs: dict[int, str] = field(default_factory=dict)
     fields: dict[str, Any] = field(default_factory=dict)
     request_id: str | None = None
+    first_at: float | None = None
 
     def parsed(self) -> list[dict[str, Any]]:
         """The blocks as objects, made anew on each call."""

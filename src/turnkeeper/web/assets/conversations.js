@@ -95,6 +95,7 @@ function mark() {
 async function search(wanted) {
   const number = ++asked;
   const found = new Map();
+  let rest = false; // it was given up before its end
   fill([]);
   $("newer").disabled = $("older").disabled = true;
   $("page").textContent = "";
@@ -113,9 +114,10 @@ async function search(wanted) {
       for (const one of answer.conversations) if (!found.has(one.id)) found.set(one.id, one);
       if (found.size !== before) fill([...found.values()]);
       ({ next } = answer);
+      rest = next !== null;
     }
   }
-  note(found.size ? `${count(found.size)}${found.size >= 200 ? " or more" : ""} found` : "Nothing found");
+  note(found.size ? `${count(found.size)}${rest ? " or more" : ""} found` : "Nothing found");
 }
 
 function choose(which) {

@@ -8,7 +8,7 @@ const SVG = "http://www.w3.org/2000/svg";
 export function draw(tag, attrs = {}, ...children) {
   const element = document.createElementNS(SVG, tag);
   for (const [name, value] of Object.entries(attrs)) if (value != null) element.setAttribute(name, value);
-  element.append(...children.flat().filter((child) => child != null));
+  element.append(...children.flat(Infinity).filter((child) => child != null));
   return element;
 }
 

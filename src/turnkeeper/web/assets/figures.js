@@ -19,12 +19,13 @@ export function steps(most) {
 }
 
 function plot(days) {
-  const [width, height, left, bottom, top] = [760, 240, 64, 26, 10];
+  const narrow = matchMedia("(max-width: 700px)").matches;
+  const [width, height, left, bottom, top] = [narrow ? 350 : 760, narrow ? 200 : 240, 64, 26, 10];
   const marks = steps(Math.max(...days.map((one) => Number(one.cost))));
   const most = marks.at(-1);
   const y = (value) => height - bottom - (value / most) * (height - bottom - top);
   const room = (width - left) / days.length;
-  const every = Math.ceil(days.length / 8);
+  const every = Math.ceil(days.length / (narrow ? 4 : 8));
   return draw("svg", { viewBox: `0 0 ${width} ${height}`, class: "plot", role: "img", "aria-label": `Cost by day, ${days[0].day} to ${days.at(-1).day}; the table below has the figures` },
     marks.map((mark) => [
       draw("line", { x1: left, x2: width, y1: y(mark), y2: y(mark), class: "grid" }),
@@ -96,7 +97,7 @@ async function entries(more = false) {
     dayOf(one.at), make("span", { cls: `chip ${GOOD[one.what] ?? "plain"}`, textContent: wordOf(one.what) }),
     one.who ? whoIs(one.who) : "", one.tool,
     one.conversation ? make("a", { href: `#c/${encodeURIComponent(one.conversation)}`, textContent: "conversation", title: one.conversation }) : "", one.about]);
-  const made = table("Record", ["When", "What", "Who", "Tool", "Where", "About"], rows);
+  const made = table("Entries of the record", ["When", "What", "Who", "Tool", "Where", "About"], rows);
   if (more) $("entries").querySelector("tbody").append(...made.querySelectorAll("tbody tr"));
   else $("entries").replaceChildren(rows.length ? made : make("p", { cls: "soft", textContent: "Nothing in this month." }));
   $("entries").querySelector(".button")?.remove();

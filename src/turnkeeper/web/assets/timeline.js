@@ -26,7 +26,7 @@ export class Times {
     const bar = this.open.get(key);
     if (!bar) return;
     this.open.delete(key);
-    Object.assign(bar, { to: at, failed, text: bar.text ?? text });
+    Object.assign(bar, { to: at, failed, text: text ?? bar.text });
   }
 
   /** Text of that request has begun to come. */
@@ -63,8 +63,8 @@ export function drawTimes(element, times, now, withWaits = true) {
   };
   const rows = bars.map((one) => {
     const to = one.to ?? now;
-    const track = make("div", { cls: "track" }, bar(one.failed ? "failed" : one.kind, one.from, to));
-    if (one.text !== null && one.text <= to) track.append(bar("text", one.text, to));
+    const track = make("div", { cls: "track" }, bar(one.failed ? "failed" : `a-${one.kind}`, one.from, to));
+    if (one.text !== null && one.text <= to) track.append(bar("a-text", one.text, to));
     const words = [span(to - one.from)];
     if (one.to === null) words.push("so far");
     if (one.text !== null) words.push(`first text after ${span(one.text - one.from)}`);

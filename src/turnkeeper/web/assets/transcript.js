@@ -274,8 +274,7 @@ const TAKE = {
   },
   reply_received(f, item) {
     f.drop();
-    const text = item.first_seconds == null ? null : (f.turn?.times.open.get(`r${item.reply}`)?.from ?? item.at) + item.first_seconds;
-    f.turn?.times.stop(`r${item.reply}`, item.at, { failed: !item.kept, text });
+    f.turn?.times.stop(`r${item.reply}`, item.at, { failed: !item.kept, text: item.first_at ?? null });
     for (const block of item.blocks) {
       if (block.type === "thinking") f.add(details("Thinking", block.thinking || "(not shown by the API)"));
       else if (!["text", "tool_use"].includes(block.type)) f.add(details(wordOf(block.type), json(block)));
@@ -321,7 +320,7 @@ const TAKE = {
   },
   approval_requested(f, item) {
     f.mark(item.call_id, "awaiting_approval");
-    f.say(item.call_id, "Approval asked by", item.policy, item.policy_version ? ` (${item.policy_version})` : "", `, ${dayOf(item.at)}, for ${whoIs(item.requester)}`);
+    f.say(item.call_id, "Approval asked by", item.policy, item.policy_version && item.policy_version !== item.policy ? ` (${item.policy_version})` : "", `, ${dayOf(item.at)}, for ${whoIs(item.requester)}`);
   },
   approval_decided(f, item) {
     f.mark(item.call_id, item.decision);
@@ -339,7 +338,7 @@ const TAKE = {
     if (item.result) f.result(item.call_id, item.result, false);
   },
   turn_parked(f, item) {
-    f.turn?.times.start("w", "wait", wordOf(item.status), item.at);
+    f.turn?.times.start("w", "wait", item.status === "awaiting_approval" ? "for approval" : "for an outcome", item.at);
     f.status(item.status);
     f.waits();
   },
