@@ -11,6 +11,7 @@ import turnkeeper as tk
 from tests.web.operators import MODEL, Operator, Shop, Till, opened, refusal
 from turnkeeper.core.events import CallRequest, CallStarted, ConversationStarted, ReplyReceived, RequestStarted
 from turnkeeper.core.events import TurnStarted as TurnStartedEvent
+from turnkeeper.errors import ConversationBusyError
 from turnkeeper.journal import MemoryJournal
 from turnkeeper.testing import MessagesAPI, call, reply, script
 
@@ -259,3 +260,23 @@ def test_a_person_says_what_became_of_a_call_that_nobody_knows_of(happened: bool
         what = "happened" if happened else "did_not_happen"
         entry = ana.get("audit")["entries"][0]
         assert (entry["what"], entry["tool"]) == (what, "send_mail")
+
+
+def test_a_decision_waits_for_a_driver_that_is_just_leaving() -> None:
+    """The turn is seen to wait a moment before its driver has given the conversation back."""
+    held: list[str] = []
+
+    class Leaving(MemoryJournal):
+        async def acquire(self, conversation_id: str, **more: Any) -> Any:
+            if held and held.pop():
+                raise ConversationBusyError(f"conversation {conversation_id!r} is driven by another")
+            return await super().acquire(conversation_id, **more)
+
+    shop = Shop()
+    with waiting_shop(shop, "Done.", journal=Leaving()) as (_, customer, ana):
+        conversation, card = ask(customer, ana)
+        held.extend(["once", "twice"])
+        with customer.stream(conversation) as stream:
+            assert ana.decide(card, "approve").status_code == 200
+            stream.until("ended")
+        assert shop.refunds == [("24601", 500)]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, Literal
 
+import anyio
 from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
 from turnkeeper.driver.people import Approval, UnknownOutcome
-from turnkeeper.errors import ApprovalRefusedError, UnknownConversationError
+from turnkeeper.errors import ApprovalRefusedError, ConversationBusyError, UnknownConversationError
 from turnkeeper.types import Principal
 from turnkeeper.web.answers import Body, JSONAnswer, RefusedError, read_body
 from turnkeeper.web.cleaning import json_shown, visible
@@ -23,6 +25,7 @@ __all__ = ("decide", "resolve", "show")
 
 _MOST = 50
 """Conversations whose waiting calls are on one page."""
+_WAITS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
 
 
 async def show(request: Request, door: Door, session: Session) -> Response:
@@ -104,11 +107,12 @@ async def decide(request: Request, door: Door, session: Session) -> Response:
     if approval.digest != body.digest:
         raise ApprovalRefusedError("these are not the arguments that you were shown; look at them again")
     if body.decision == "approve":
-        await desk.approve(body.id, by=by, digest=body.digest)
+        await _once_free(lambda: desk.approve(body.id, by=by, digest=body.digest))
     elif body.decision == "deny":
-        await desk.deny(body.id, by=by, reason=body.reason)
+        await _once_free(lambda: desk.deny(body.id, by=by, reason=body.reason))
     else:
-        await desk.edit(body.id, by=by, input=_arguments(body.text), reason=body.reason)
+        given = _arguments(body.text)
+        await _once_free(lambda: desk.edit(body.id, by=by, input=given, reason=body.reason))
     _go_on(service, approval.conversation_id, body.decision)
     return JSONAnswer({"id": body.id, "decision": body.decision, "by": by.id})
 
@@ -137,12 +141,25 @@ async def resolve(request: Request, door: Door, session: Session) -> Response:
     if not await service.journal.read(body.conversation):
         raise UnknownConversationError(f"no conversation {body.conversation!r} in this journal")
     desk = service.keeper.outcomes
+    where = (body.conversation, body.call)
     if body.happened:
-        await desk.happened(body.conversation, body.call, by=by, result=body.result, reason=body.reason)
+        await _once_free(lambda: desk.happened(*where, by=by, result=body.result, reason=body.reason))
     else:
-        await desk.did_not_happen(body.conversation, body.call, by=by, reason=body.reason)
+        await _once_free(lambda: desk.did_not_happen(*where, by=by, reason=body.reason))
     _go_on(service, body.conversation, "happened" if body.happened else "did_not_happen")
     return JSONAnswer({"call": body.call, "happened": body.happened, "by": by.id})
+
+
+async def _once_free(decide: Callable[[], Awaitable[object]]) -> None:
+    """Decide; a driver that is just leaving the turn holds it for a moment after everybody can see that it waits."""
+    for wait in _WAITS:
+        try:
+            await decide()
+        except ConversationBusyError:
+            await anyio.sleep(wait)
+        else:
+            return
+    await decide()
 
 
 def _go_on(service: Service, conversation_id: str, decision: str) -> None:
