@@ -76,6 +76,35 @@ def test_neither_file_nor_conversation(run: Run) -> None:
     )
 
 
+def test_a_conversation_whose_id_has_a_slash_is_found(run: Run, home: Path) -> None:
+    run("ask", "--conversation", "shop/7", "hello")
+    done = run("verify", "shop/7")
+    assert (done.exit_code, done.stdout) == (0, "no faults\n")
+    assert "shop/8 can't be read: No such file" in run("verify", "shop/8").stderr
+    (home / "shop").mkdir()
+    (home / "shop" / "7").write_text("{nonsense")
+    assert "shop/7:1:2: not JSON" in run("verify", "shop/7").stderr, "a file that is there comes first"
+
+
+@pytest.mark.parametrize("form", ["json", "journal"])
+def test_what_export_wrote_is_verified(run: Run, home: Path, form: str) -> None:
+    run("ask", "--conversation", "c-1", "hello")
+    exported = run("export", "c-1", "-f", form).stdout
+    (home / "c-1.txt").write_text(exported)
+    for done in (run("verify", "c-1.txt"), run("verify", "-", input=exported)):
+        assert (done.exit_code, done.stdout) == (0, "no faults\n")
+
+
+def test_an_export_that_was_changed_or_cut_off_is_found_out(run: Run) -> None:
+    run("ask", "--conversation", "c-1", "hello")
+    exported = run("export", "c-1", "-f", "journal").stdout
+    changed = run("verify", "-", input=exported.replace("hello", "jello"))
+    cut = run("verify", "-", input="".join(exported.splitlines(keepends=True)[:-1]))
+    assert (changed.exit_code, cut.exit_code) == (1, 1)
+    assert "was changed: event 2 is not what was written" in changed.stderr
+    assert "is not whole" in cut.stderr
+
+
 def test_escapes_in_the_messages_are_not_printed(run: Run) -> None:
     done = run("verify", "-", input=json.dumps([{"role": "\x1b[31muser\u202e", "content": "x"}]))
     assert done.exit_code == 1

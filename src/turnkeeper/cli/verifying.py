@@ -18,10 +18,13 @@ from turnkeeper.cli.transcript import transcript_of
 from turnkeeper.core.events import Event
 from turnkeeper.core.machine import Phase, replay
 from turnkeeper.journal import Problem
+from turnkeeper.journal.carrying import whole_export
 from turnkeeper.simulator.rules import Fault, verify_messages
 from turnkeeper.types import Message
 
 __all__ = ("verify",)
+
+_EXPORT = b'{"turnkeeper_export":'
 
 
 def verify(what: str, *, model: str | None, journal: str | None, output_format: str, color: bool) -> int:
@@ -30,13 +33,18 @@ def verify(what: str, *, model: str | None, journal: str | None, output_format: 
     problems: list[Problem] = []
     if what == "-":
         value = _parsed(sys.stdin.buffer.read(), "stdin")
-    elif Path(what).is_file() or _looks_like_a_path(what):
+    elif Path(what).is_file() or (_looks_like_a_path(what) and "/" not in what):
         value = _parsed(_read(Path(what)), what)
     else:
 
         async def look() -> int:
             nonlocal value, problems
-            value, problems = await _conversation(what, journal)
+            try:
+                value, problems = await _conversation(what, journal)
+            except CommandError:
+                if not _looks_like_a_path(what):
+                    raise
+                value = _parsed(_read(Path(what)), what)  # no conversation: say what is wrong with the file
             return Exit.DONE
 
         value = None
@@ -95,7 +103,11 @@ def _read(path: Path) -> bytes:
 
 
 def _parsed(raw: bytes, name: str) -> Any:
-    """The list of messages, or the object that has one."""
+    """The list of messages, or the object that has one, or the messages of a journal's export."""
+    if raw.startswith(_EXPORT):
+        # changed or cut off, it is refused with the line that shows it
+        carried = whole_export(raw.decode("utf-8", "replace"))
+        return _sent_so_far(transcript_of(carried.conversation_id, carried.events).messages, carried.events)
     try:
         value = json.loads(raw.decode("utf-8-sig"))
     except UnicodeDecodeError as error:

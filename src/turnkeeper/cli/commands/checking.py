@@ -24,8 +24,9 @@ def verify_command(
 ) -> int:
     """Check messages against the rules of the API, without sending them.
 
-    FILE (or stdin, -) holds a list of messages, a request, or what `turnkeeper export` wrote; ID is a conversation of
-    the journal, whose hashes are checked as well. Each fault comes with its place, the API's words and the repair.
+    FILE (or stdin, -) holds a list of messages, a request, or what `turnkeeper export` wrote in JSON or, with
+    `-f journal`, with its hashes, which are checked too; ID is a conversation of the journal, checked in the same way.
+    Each fault comes with its place, the API's words and the repair.
 
     Exit code 0: no faults; 1: faults; 2: what was given can't be read.
     """
