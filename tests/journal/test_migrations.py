@@ -79,21 +79,24 @@ def test_tables_made_at_once_are_those_of_the_migrations_to_the_letter(database_
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("version", list(schema.VERSIONS)[:-1])
-async def test_an_older_journal_is_brought_up_to_date_with_all_it_holds(database_url: str, version: str) -> None:
+async def test_an_older_journal_is_brought_up_to_date_with_all_it_holds(
+    database_url: str, tmp_path: Path, version: str
+) -> None:
     migrate(database_url, version)
-    filled = SQLJournal.open(database_url.replace("journal.db", "new.db")) if "sqlite" in database_url else None
-    if filled is not None:  # an older Turnkeeper's rows, as the present one writes them
-        await filled.append("c-1", one_turn(), after=0)
-        await filled.aclose()
-        path = database_url.removeprefix("sqlite:///")
-        with engine_of(database_url).connect() as connection:
-            connection.exec_driver_sql(f"ATTACH '{path.replace('journal.db', 'new.db')}' AS new")
-            for table in ("turnkeeper_conversations", "turnkeeper_events"):
-                connection.exec_driver_sql(f"INSERT INTO {table} SELECT * FROM new.{table}")
-            connection.commit()
+    new = f"sqlite:///{tmp_path}/new.db"
+    filled = SQLJournal.open(new)  # an older Turnkeeper's rows, as the present one writes them
+    await filled.append("c-1", one_turn(), after=0)
+    await filled.aclose()
+    with engine_of(new).connect() as source, engine_of(database_url).begin() as target:
+        for table in ("turnkeeper_conversations", "turnkeeper_events"):
+            found = source.exec_driver_sql(f"SELECT * FROM {table}")
+            names = list(found.keys())
+            insert = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join(f':{name}' for name in names)})"
+            target.execute(sa.text(insert), [dict(row) for row in found.mappings()])
     journal = await open_journal(database_url)
-    if filled is not None:
-        assert await journal.read("c-1") == one_turn()
+    assert await journal.read("c-1") == one_turn()
+    assert await journal.verify("c-1") == []
+    assert [(one.id, one.turns, one.events) for one in await journal.conversations()] == [("c-1", 1, len(one_turn()))]
     await journal.append("c-2", one_turn(), after=0)
     assert [one.events for one in await journal.erase("c-2", by=ANA, now=NOON)] == [9]
     await journal.aclose()
