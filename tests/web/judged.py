@@ -78,7 +78,11 @@ class Judge:
             return [f"{where}: {body!r} is sent, and should not be"] if body else []
         found = []
         for value in _values(media, body):
-            schema = {**answer["content"][media]["schema"], "components": self.document["components"]}
+            form = answer["content"][media]["schema"]
+            if media == "text/event-stream":
+                data = form["properties"]["data"]
+                form = {"anyOf": [one.get("contentSchema", one) for one in data.get("anyOf", [data])]}
+            schema = {**form, "components": self.document["components"]}
             errors = [error.message for error in Draft202012Validator(schema).iter_errors(value)]
             if errors:
                 found.append(f"{where}: {errors[:3]} in {json.dumps(value, ensure_ascii=False)[:2000]}")

@@ -95,7 +95,10 @@ def _operation(one: Operation) -> Schema:
 
 
 def _answer(one: Operation, media: str, schema: Schema, about: str) -> Schema:
-    content = {media: {"schema": schema}, **{other: {"schema": {"type": "string"}} for other in one.others}}
+    content = {
+        media: {"schema": schema},
+        **{other: {"schema": {"type": "string"}} for other in one.others},
+    }
     return {"description": about, **({"content": content} if media else {})}
 
 

@@ -20,6 +20,7 @@ from turnkeeper.web.openapi.parts import (
     body_of,
     chosen,
     either,
+    events,
     nullable,
     query,
     record,
@@ -146,7 +147,7 @@ OPERATIONS = (
         name="follow_conversation",
         about="The event stream: what there is, then what happens. Items have their `seq` as id, to come back to.",
         parameters=(CONVERSATION, *PLACE),
-        answers={200: (STREAM, ref("StreamEvent"), "server-sent events; the data of each is one line of JSON")},
+        answers={200: (STREAM, events(ref("StreamEvent")), "server-sent events; the data of each is one line of JSON")},
     ),
     Operation(
         path=f"{_ONE}/stop",

@@ -26,6 +26,7 @@ __all__ = (
     "body_of",
     "chosen",
     "either",
+    "events",
     "header",
     "nullable",
     "number",
@@ -79,6 +80,13 @@ def chosen(*values: Any) -> Schema:
 def either(*names: str) -> Schema:
     """One of the named schemas, told apart by `type`."""
     return {"oneOf": [ref(name) for name in names]}
+
+
+def events(data: Schema, *, end: str | None = None) -> Schema:
+    """Server-sent events, each with that as JSON text in its `data`; `end` is the last one's, where it has a mark."""
+    text: Schema = {"type": "string", "contentMediaType": JSON, "contentSchema": data}
+    form = text if end is None else {"anyOf": [chosen(end), text]}
+    return {"type": "object", "properties": {"data": form, "id": TEXT}, "required": ["data"]}
 
 
 def _parameter(name: str, place: str, schema: Schema, about: str, *, required: bool) -> Schema:

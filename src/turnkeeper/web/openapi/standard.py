@@ -12,6 +12,7 @@ from turnkeeper.web.openapi.parts import (
     Schema,
     array,
     chosen,
+    events,
     query,
     record,
     ref,
@@ -66,10 +67,7 @@ SCHEMAS: dict[str, Schema] = {
         "required": ["id", "messages"],
     },
     "AGUIEvent": {"description": "An event of AG-UI 1.0: https://docs.ag-ui.com/spec/1.0", **_TYPED},
-    "UIMessagePart": {
-        "description": "A part of the AI SDK's UI message stream, version 1; the last one is `[DONE]`.",
-        "anyOf": [_TYPED, chosen("[DONE]")],
-    },
+    "UIMessagePart": {"description": "A part of the AI SDK's UI message stream, version 1.", **_TYPED},
     "UIMessage": record({"id": TEXT, "role": chosen("user", "assistant"), "parts": array(_TYPED)}),
 }
 
@@ -85,7 +83,7 @@ def _operations(*, staff: bool) -> tuple[Operation, ...]:
             name=f"{word}run_agent",
             about="An AG-UI run: begin, go on, or tell it once more.",
             body=ref("RunAgentInput"),
-            answers={200: (STREAM, ref("AGUIEvent"), "the run's events")},
+            answers={200: (STREAM, events(ref("AGUIEvent")), "the run's events")},
             session=session,
         ),
         Operation(
@@ -94,7 +92,7 @@ def _operations(*, staff: bool) -> tuple[Operation, ...]:
             name=f"{word}chat",
             about="The AI SDK's chat: the newest message in, the parts of its answer out.",
             body=ref("ChatInput"),
-            answers={200: (STREAM, ref("UIMessagePart"), "the answer's parts")},
+            answers={200: (STREAM, events(ref("UIMessagePart"), end="[DONE]"), "the answer's parts")},
             session=session,
         ),
         Operation(
@@ -104,7 +102,7 @@ def _operations(*, staff: bool) -> tuple[Operation, ...]:
             about="The answer that is under way, from its beginning.",
             parameters=(CONVERSATION, query("again", chosen("1"), "Tell the last answer also when it is over.")),
             answers={
-                200: (STREAM, ref("UIMessagePart"), "the answer's parts"),
+                200: (STREAM, events(ref("UIMessagePart"), end="[DONE]"), "the answer's parts"),
                 204: ("", {}, "no answer is under way"),
             },
             session=session,
