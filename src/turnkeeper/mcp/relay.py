@@ -40,7 +40,7 @@ class Relay:
                 {"type": "tool_use", "id": f"toolu_{len(messages)}", "name": asked["call"], "input": asked["arguments"]}
             ]
             stop = "tool_use"
-        reply = {
+        reply: dict[str, Any] = {
             "id": "msg_mcp",
             "type": "message",
             "role": "assistant",
@@ -48,7 +48,7 @@ class Relay:
             "content": blocks,
             "stop_reason": stop,
             "stop_sequence": None,
-            "usage": {"input_tokens": 0, "output_tokens": 0},
+            "usage": {},  # nothing was asked, so nothing is counted
         }
         body = json.dumps(reply, ensure_ascii=False).encode("utf-8", "replace")
         return httpx2.Response(200, content=body, headers={"content-type": "application/json"}, request=_ADDRESS)
