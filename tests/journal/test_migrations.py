@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 import turnkeeper.journal
-from tests.journal.samples import ANA, NOON, one_turn
+from tests.journal.samples import ANA, NOON, one_turn, said
 from turnkeeper.journal import SQLJournal, open_journal, schema
 
 
@@ -121,3 +123,18 @@ def test_openers_that_find_an_older_journal_do_not_migrate_it_twice(database_url
     for thread in threads:
         thread.join(60)
     assert problems == []
+
+
+@pytest.mark.anyio
+async def test_a_file_of_the_first_version_is_read_to_the_letter(tmp_path: Path) -> None:
+    """It is stored as SQL, so that no change of the tables, or of how events are written, changes it too."""
+    path = tmp_path / "journal.db"
+    dump = Path(__file__).with_name("journal_0001.sql").read_text("utf-8")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(dump)
+    journal = await open_journal(f"sqlite:///{path}")
+    assert await journal.read("c-1") == one_turn()
+    assert await journal.verify("c-1") == []
+    await journal.append("c-1", [said("Ещё вопрос")], after=9)
+    assert [event.type for event in await journal.read("c-1", after=9)] == ["turn_started"]
+    await journal.aclose()
