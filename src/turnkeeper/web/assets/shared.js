@@ -5,9 +5,10 @@ const policy = globalThis.trustedTypes
   ? trustedTypes.createPolicy("turnkeeper", { createHTML: (html) => html })
   : { createHTML: (html) => html };
 
-/** Put HTML that the server has made safe into an element. */
+/** Put HTML that the server has made safe into an element. What may be wider than it can be scrolled with the keyboard. */
 export function put(element, html) {
   element.innerHTML = policy.createHTML(html);
+  for (const one of element.querySelectorAll("pre, table")) one.tabIndex = 0;
 }
 
 /** An element with properties, data and children; text children are text. */
