@@ -220,6 +220,13 @@ function show(conversation, { isNew = false } = {}) {
   $("menu").setAttribute("aria-expanded", "false");
 }
 
+/** Somebody chose another conversation: the way back is kept. */
+function go(conversation) {
+  if (conversation === shown) return show(conversation);
+  history.pushState(null, "", conversation ? `#${encodeURIComponent(conversation)}` : location.pathname + location.search);
+  show(conversation);
+}
+
 /** Nothing of a conversation is on the page. */
 function empty() {
   close();
@@ -260,7 +267,7 @@ async function refresh() {
     const button = make("button", { type: "button", attrs: { "aria-current": one.id === shown ? "true" : null } },
       make("span", { cls: "name", dir: "auto", textContent: one.title || t("untitled") }),
       make("span", { cls: "when", textContent: dayOf(one.updated_at) }));
-    button.addEventListener("click", () => { show(one.id); text.focus(); });
+    button.addEventListener("click", () => { go(one.id); text.focus(); });
     return make("li", {}, button);
   }));
 }
@@ -403,7 +410,7 @@ $("leave").addEventListener("click", async () => {
   location.replace(location.pathname + location.search);
 });
 document.addEventListener("visibilitychange", () => { if (!document.hidden) look(); });
-$("new").addEventListener("click", () => { show(null); text.focus(); });
+$("new").addEventListener("click", () => { go(null); text.focus(); });
 $("menu").addEventListener("click", () => {
   const open = $("side").classList.toggle("open");
   $("menu").setAttribute("aria-expanded", String(open));
