@@ -234,9 +234,12 @@ class Service:
         """The number of the newest event, 0 if the conversation has none yet.
 
         UnconfirmedError if it was held with proof of who somebody is, and the principal has none (any more);
-        UnknownConversationError if it is another principal's.
+        UnknownConversationError if it is another principal's, or begun by the application for nobody.
         """
-        return (await self.keeper.conversation(conversation_id, principal=principal)).recorder.last
+        recorder = (await self.keeper.conversation(conversation_id, principal=principal)).recorder
+        if recorder.last and recorder.owner is None:
+            raise UnknownConversationError(f"no conversation {conversation_id!r} in this journal")
+        return recorder.last
 
     async def own(self, conversation_id: str, principal: Principal) -> int:
         """As `admit`; UnknownConversationError also for a conversation that is not there, or nobody's."""

@@ -9,6 +9,7 @@ from sse_starlette import ServerSentEvent
 from starlette.requests import Request
 from starlette.responses import Response
 
+from turnkeeper.errors import UnknownConversationError
 from turnkeeper.web.answers import JSONAnswer, RefusedError, read_body
 from turnkeeper.web.standard.aisdk import HEADERS, Chunk, UIStream, answer_id, ui_messages
 from turnkeeper.web.standard.asking import Asker, Believed, Looked, SentMessage, newest
@@ -49,7 +50,10 @@ async def chat_stream(request: Request, asker: Asker) -> Response:
 
     With `?again=1` the last answer is told also when it is over, for a client that missed its end.
     """
-    looked = await asker.look(str(request.path_params["conversation"]))
+    try:
+        looked = await asker.look(str(request.path_params["conversation"]))
+    except UnknownConversationError:  # a chat that isn't there yet has none either, and looks the same
+        return Response(status_code=204)
     about = looked.about
     queued = await asker.service.journal.queued(looked.conversation, limit=1)
     if about.live or (request.query_params.get("again") == "1" and about.history.turn and not queued):
@@ -78,7 +82,7 @@ async def stop_chat(request: Request, asker: Asker) -> Response:
 async def _existing(request: Request, asker: Asker) -> Looked:
     looked = await asker.look(str(request.path_params["conversation"]))
     if looked.owner is None:
-        raise RefusedError(404, "unknown_conversation", "there is no such conversation")
+        raise UnknownConversationError(f"no conversation {looked.conversation!r} in this journal")
     return looked
 
 
