@@ -14,6 +14,7 @@ from turnkeeper.core.events import TurnStarted as TurnStartedEvent
 from turnkeeper.errors import ConversationBusyError
 from turnkeeper.journal import MemoryJournal
 from turnkeeper.testing import MessagesAPI, call, reply, script
+from turnkeeper.web import service
 
 REFUND = reply(call("refund", {"order": "24601", "amount": 500}, id="toolu_r"))
 
@@ -33,7 +34,8 @@ def ask(customer: Any, operator: Operator) -> tuple[str, dict[str, Any]]:
     return conversation, card
 
 
-def test_an_approval_shows_what_would_run_and_lets_exactly_that_run() -> None:
+def test_an_approval_shows_what_would_run_and_lets_exactly_that_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "LOOK_SECONDS", 3_600.0)  # it goes on because of the decision, not of a look
     shop = Shop()
     with waiting_shop(shop, "Done.") as (_, customer, ana):
         conversation, card = ask(customer, ana)
