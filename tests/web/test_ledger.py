@@ -41,6 +41,7 @@ async def test_readers_that_come_at_the_same_time_count_nothing_twice() -> None:
     async with anyio.create_task_group() as group:
         for _ in range(5):
             group.start_soon(ledger.line, "c")
+    assert sum(total.usd for total in ledger.spent.values()) == COST
     assert ((await ledger.line("c")).seq, len(line.decisions), line.taken_over) == (10, 1, "ana")
 
 
@@ -53,7 +54,8 @@ async def test_a_conversation_begun_anew_under_an_old_id_has_nothing_of_the_old_
     warned = [TurnWarned(at=NOON + 20, code="x", message="y")] * 20
     await journal.append("c", [started(at=NOON + 20), *warned], after=0)
     line = await ledger.line("c")
-    assert (line.seq, line.taken_over, line.whole.requests, len(line.decisions)) == (21, None, 0, 0)
+    assert (line.seq, line.taken_over, int(line.whole.requests), len(line.decisions)) == (21, None, 0, 0)
+    assert ledger.spent == {}
 
 
 async def test_no_more_lines_are_kept_than_fit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,9 +64,12 @@ async def test_no_more_lines_are_kept_than_fit(monkeypatch: pytest.MonkeyPatch) 
     ledger = Ledger(journal, is_staff_log)
     for number in range(5):
         await journal.append(f"c-{number}", one_turn(at=NOON + number * 10), after=0)
-    assert not await ledger.catch_up(most=100)
+    assert await ledger.catch_up(most=100)
+    assert ledger.left_out
     assert [line.conversation for line in ledger.lines] == ["c-4", "c-3", "c-2"], "the newest"
+    assert [total.usd for total in ledger.spent.values()] == [Decimal("0.003702"), Decimal("0.001365")]
     await ledger.line("c-0")
-    assert len(ledger.lines) == 3
+    assert [line.conversation for line in ledger.lines] == ["c-3", "c-2", "c-0"]
+    assert [total.usd for total in ledger.spent.values()] == [Decimal("0.003702"), Decimal("0.001365")]
     assert (await ledger.line("nobody")).seq == 0
     assert "nobody" not in [line.conversation for line in ledger.lines]

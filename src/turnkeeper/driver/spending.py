@@ -51,14 +51,19 @@ class Entry:
 class Total:
     """A sum of entries. Requests and tokens of a shared request are shared as its cost is.
 
-    `cost` leaves out what has no known price; `priced` says whether there was none such.
+    `cost` leaves out what has no known price; `unpriced` counts the entries that have none.
     """
 
     name: str
     requests: Fraction = Fraction(0)
     tokens: dict[str, Fraction] = field(default_factory=lambda: dict.fromkeys(_TOKENS, Fraction(0)))
     cost: Fraction = Fraction(0)
-    priced: bool = True
+    unpriced: int = 0
+
+    @property
+    def priced(self) -> bool:
+        """Whether everything in it has a known price."""
+        return not self.unpriced
 
     @property
     def usd(self) -> Decimal:
@@ -71,15 +76,15 @@ class Total:
         for name in _TOKENS:
             self.tokens[name] += getattr(entry.usage, name) * entry.share
         self.cost += entry.cost or 0
-        self.priced = self.priced and entry.cost is not None
+        self.unpriced += entry.cost is None
 
-    def join(self, other: Total) -> None:
-        """Count another sum in."""
-        self.requests += other.requests
+    def join(self, other: Total, times: int = 1) -> None:
+        """Count another sum in; with `times` -1, out again."""
+        self.requests += other.requests * times
         for name in _TOKENS:
-            self.tokens[name] += other.tokens[name]
-        self.cost += other.cost
-        self.priced = self.priced and other.priced
+            self.tokens[name] += other.tokens[name] * times
+        self.cost += other.cost * times
+        self.unpriced += other.unpriced * times
 
 
 class Spending:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import heapq
 import re
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
 from typing import Any
 
 from starlette.requests import Request
@@ -15,7 +17,7 @@ from turnkeeper.web.answers import JSONAnswer, RefusedError
 from turnkeeper.web.cleaning import visible
 from turnkeeper.web.console_conversations import asked_number, who
 from turnkeeper.web.door import Door, address_of
-from turnkeeper.web.ledger import Decision, Ledger
+from turnkeeper.web.ledger import Decision, Ledger, Line
 from turnkeeper.web.service import Service
 from turnkeeper.web.sessions import Session
 from turnkeeper.web.spreadsheets import csv_bytes
@@ -41,36 +43,58 @@ async def usage(request: Request, door: Door, session: Session) -> Response:
     complete = await service.ledger.catch_up(most=_MOST_READ)
     until = datetime.fromtimestamp(service.now(), UTC).date()
     since = until - timedelta(days=days - 1)
-    spent = _spent(service.ledger, since.isoformat(), until.isoformat())
+    begin, end = since.isoformat(), until.isoformat()
+    spent = _spent(service.ledger, begin, end)
     whole = Total(name="")
     for total in spent["day"].values():
         whole.join(total)
+    each = _each(service.ledger, begin, end)
     every = [(since + timedelta(days=number)).isoformat() for number in range(days)]
     return JSONAnswer(
         {
             "since": since.isoformat(),
             "until": until.isoformat(),
             "complete": complete,
-            "conversations": len(spent["conversation"]),
+            "left_out": service.ledger.left_out,
+            "conversations": len(each),
             "total": _figures(whole),
             "days": [{"day": day, **_figures(spent["day"].get(day, Total(name="")))} for day in every],
             "models": _listed(spent["model"], "model"),
             "tools": _listed(spent["tool"], "tool"),
-            "dearest": [
-                {"id": total.name, **_figures(total)} for total in _by_cost(spent["conversation"])[:_MOST_LISTED]
-            ],
+            "dearest": [{"id": line.conversation, **_figures(total)} for line, total in _dearest(each, begin, end)],
         }
     )
 
 
 def _spent(ledger: Ledger, since: str, until: str) -> dict[str, dict[str, Total]]:
-    found: dict[str, dict[str, Total]] = {"day": {}, "model": {}, "tool": {}, "conversation": {}}
-    for line in ledger.lines:
-        for (day, model, tool), total in line.spent.items():
-            if since <= day <= until:
-                for by, name in (("day", day), ("model", model), ("tool", tool), ("conversation", line.conversation)):
-                    found[by].setdefault(name, Total(name=name)).join(total)
+    found: dict[str, dict[str, Total]] = {"day": {}, "model": {}, "tool": {}}
+    for (day, model, tool), total in ledger.spent.items():
+        if since <= day <= until:
+            for by, name in (("day", day), ("model", model), ("tool", tool)):
+                found[by].setdefault(name, Total(name=name)).join(total)
     return found
+
+
+def _each(ledger: Ledger, since: str, until: str) -> list[tuple[Fraction, Line]]:
+    """What each conversation cost in those days; without those that cost nothing then, nor were billed."""
+    found = []
+    for line in ledger.lines:
+        costs = [total.cost for (day, _, _), total in line.spent.items() if since <= day <= until]
+        if costs:
+            found.append((sum(costs, Fraction(0)), line))
+    return found
+
+
+def _dearest(each: list[tuple[Fraction, Line]], since: str, until: str) -> list[tuple[Line, Total]]:
+    dearest = heapq.nsmallest(_MOST_LISTED, each, key=lambda one: (-one[0], one[1].conversation))
+    rows = []
+    for _, line in dearest:
+        whole = Total(name=line.conversation)
+        for (day, _, _), total in line.spent.items():
+            if since <= day <= until:
+                whole.join(total)
+        rows.append((line, whole))
+    return rows
 
 
 def _figures(total: Total) -> dict[str, Any]:
@@ -87,11 +111,8 @@ def _figures(total: Total) -> dict[str, Any]:
 
 
 def _listed(totals: dict[str, Total], name: str) -> list[dict[str, Any]]:
-    return [{name: visible(one.name), **_figures(one)} for one in _by_cost(totals)]
-
-
-def _by_cost(totals: dict[str, Total]) -> list[Total]:
-    return sorted(totals.values(), key=lambda one: (-one.cost, one.name))
+    dearest = sorted(totals.values(), key=lambda one: (-one.cost, one.name))
+    return [{name: visible(one.name), **_figures(one)} for one in dearest]
 
 
 async def usage_csv(request: Request, door: Door, session: Session) -> Response:
@@ -150,6 +171,7 @@ async def audit(request: Request, door: Door, session: Session) -> Response:
             "month": month,
             "before": (begin - timedelta(days=1)).strftime("%Y-%m"),
             "complete": complete,
+            "left_out": service.ledger.left_out,
             "entries": found[offset : offset + limit],
             "next": offset + limit if len(found) > offset + limit else None,
             "now": service.now(),

@@ -25,7 +25,7 @@ from turnkeeper.core.events import (
     TurnWarned,
     TurnWoken,
 )
-from turnkeeper.driver.spending import Spending, Total
+from turnkeeper.driver.spending import Entry, Spending, Total
 from turnkeeper.errors import InputError, JournalError
 from turnkeeper.journal import Journal, Summary
 from turnkeeper.types import Principal
@@ -97,18 +97,21 @@ class Line:
             return Wait(what="answer", since=self.unanswered)
         return None
 
-    def take(self, events: Iterable[Event]) -> None:
-        """The next events."""
+    def take(self, events: Iterable[Event]) -> list[Entry]:
+        """The next events; what they were billed for."""
+        billed: list[Entry] = []
         for event in events:
             self.first = self.first or event
             self.seq += 1
-            for entry in self._spending.take(event):
+            entries = self._spending.take(event)
+            for entry in entries:
                 self.whole.add(entry)
-                key = (entry.day, entry.model, entry.tool)
-                self.spent.setdefault(key, Total(name="")).add(entry)
+                self.spent.setdefault(_key(entry), Total(name="")).add(entry)
+            billed += entries
             self._stand(event)
             if (decision := self._decision(event)) is not None:
                 self.decisions = [*self.decisions, decision][-_MOST_DECISIONS:]
+        return billed
 
     def _stand(self, event: Event) -> None:
         match event:
@@ -157,11 +160,17 @@ class Line:
 
 
 class Ledger:
-    """The lines of a journal's conversations. `skip` says which conversations are none."""
+    """The lines of a journal's conversations. `skip` says which conversations are none.
+
+    `spent` is the sum over all of them by day, model and tool; `left_out` is true where there are more conversations
+    than lines are kept of.
+    """
 
     def __init__(self, journal: Journal, skip: Callable[[Summary], bool]) -> None:
         self._journal = journal
         self._skip = skip
+        self.spent: dict[tuple[str, str, str], Total] = {}
+        self.left_out = False
         self._lines: OrderedDict[str, Line] = OrderedDict()
         self._catching_up = anyio.Lock()
 
@@ -183,10 +192,13 @@ class Ledger:
         after = line.seq
         try:
             events = await self._journal.read(conversation_id, after=after)
-            line.take(events[line.seq - after :])  # another may have read the same meanwhile
+            billed = line.take(events[line.seq - after :])  # another may have read the same meanwhile
+            if self._lines.get(conversation_id) is line:
+                for entry in billed:
+                    self.spent.setdefault(_key(entry), Total(name="")).add(entry)
         finally:
             if not line.seq and self._lines.get(conversation_id) is line:
-                del self._lines[conversation_id]
+                self._drop(conversation_id)
         return line
 
     async def of(self, summary: Summary) -> Line:
@@ -214,19 +226,37 @@ class Ledger:
                     line = self._lines.get(one.id)
                     if self._skip(one) or (line is not None and _is_current(line, one)):
                         continue
-                    if read == most or len(found) > MOST_KEPT:
+                    if len(found) > MOST_KEPT:
+                        self.left_out = True
+                        return True
+                    if read == most:
                         return False
                     await self.of(one)
                     read += 1
             for name in [name for name in self._lines if name not in found]:
-                del self._lines[name]  # erased
+                self._drop(name)  # erased
+            self.left_out = False
             return True
 
     def _keep(self, line: Line) -> None:
-        self._lines[line.conversation] = line
+        if self._lines.get(line.conversation) is not line:
+            self._drop(line.conversation)
+            self._lines[line.conversation] = line
         self._lines.move_to_end(line.conversation)
         while len(self._lines) > MOST_KEPT:
-            self._lines.popitem(last=False)
+            self._drop(next(iter(self._lines)))
+
+    def _drop(self, conversation_id: str) -> None:
+        line = self._lines.pop(conversation_id, None)
+        for key, total in line.spent.items() if line is not None else ():
+            whole = self.spent[key]
+            whole.join(total, -1)
+            if not (whole.requests or whole.cost or any(whole.tokens.values())):
+                del self.spent[key]
+
+
+def _key(entry: Entry) -> tuple[str, str, str]:
+    return (entry.day, entry.model, entry.tool)
 
 
 def _is_current(line: Line, summary: Summary) -> bool:

@@ -60,6 +60,7 @@ async function load() {
         ["Cost", money(total.cost, total.priced)], ["Requests", count(total.requests)], ["Tokens in", count(total.input_tokens)],
         ["Tokens out", count(total.output_tokens)], ["Conversations", count(found.conversations)],
       ].map(([name, value]) => make("div", { cls: "panel" }, make("dt", { textContent: name }), make("dd", { textContent: value })))),
+      ...(found.left_out ? [make("p", { cls: "soft", textContent: "There are more conversations than figures are kept of; the oldest are left out." })] : []),
       ...(found.complete ? [] : [make("p", { cls: "soft", textContent: "Older conversations are being read; the figures grow." })]),
       make("section", { cls: "panel" }, make("h3", { textContent: "Cost by day (UTC)" }), plot(found.days),
         make("details", { cls: "more" }, make("summary", { textContent: "As a table" }),
