@@ -19,7 +19,7 @@ async def test_the_first_comer_gets_the_lease(journal: Journal) -> None:
 
 async def test_the_second_comer_is_told_who_has_it_and_until_when(journal: Journal) -> None:
     await journal.acquire("c-1", holder="host:1", seconds=30, now=NOON)
-    with pytest.raises(ConversationBusyError, match="driven by host:1 since 1796040000") as refused:
+    with pytest.raises(ConversationBusyError, match="driven by host:1 since 2026-11-30 12:00:00 UTC") as refused:
         await journal.acquire("c-1", holder="host:2", seconds=30, now=NOON + 29.9)
     assert (refused.value.holder, refused.value.since, refused.value.until) == ("host:1", NOON, NOON + 30)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from turnkeeper.core.events import Event, TurnStarted
+from turnkeeper.core.machine import Phase
 from turnkeeper.core.tool_choice import AUTO
 from turnkeeper.driver.recorder import Recorder
 from turnkeeper.driver.standing import hidden_from
@@ -15,7 +16,17 @@ from turnkeeper.tools import Registry
 from turnkeeper.types import Principal
 from turnkeeper.wire.json import decode, encode
 
-__all__ = ("bound_names", "check_bound", "check_choice", "check_journal", "check_same", "check_tools", "choice_of")
+__all__ = (
+    "bound_names",
+    "check_bound",
+    "check_choice",
+    "check_journal",
+    "check_same",
+    "check_tools",
+    "check_when_busy",
+    "choice_of",
+    "is_begun_by",
+)
 
 
 def bound_names(registry: Registry, injected: Mapping[str, Any]) -> tuple[str, ...] | None:
@@ -88,3 +99,18 @@ def check_choice(choice: Mapping[str, Any], registry: Registry, who: Principal |
         raise ConfigurationError(f"the turn was begun with tool_choice {name!r}, and there is no such tool: bring it")
     if name in hidden_from(registry, who):
         raise ConfigurationError(f"tool_choice {name!r} is a tool that this principal may not use; use 'auto'")
+
+
+def check_when_busy(given: str) -> None:
+    """InputError unless it is one of what `send` takes."""
+    if given not in ("refuse", "wait", "interrupt"):
+        raise InputError(f"when_busy is 'refuse', 'wait' or 'interrupt', not {given!r}")
+
+
+async def is_begun_by(recorder: Recorder, key: str | None) -> bool:
+    """Whether that very message began the turn that is open: delivered again, it does not interrupt itself."""
+    if key is None:
+        return False
+    await recorder.load()
+    turn = recorder.state.turn
+    return recorder.state.phase is not Phase.IDLE and turn is not None and turn.key == key

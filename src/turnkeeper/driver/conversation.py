@@ -161,11 +161,10 @@ class Conversation:
 
         `key` is the sender's own id for the message: sent again, it does not start a second turn, but goes on with the
         turn it started, or gives that turn's end. `when_busy` says what happens while another turn runs or waits for a
-        person: `refuse` raises ConversationBusyError, `wait` waits for a running turn to end, `interrupt` cancels a
-        turn of this object or one that waits for a person.
+        person: `refuse` raises ConversationBusyError, `wait` waits for the turn, `interrupt` cancels it. A turn that
+        another process runs is taken from it: it can write nothing more, and ends with ConversationBusyError.
         """
-        if when_busy not in ("refuse", "wait", "interrupt"):
-            raise InputError(f"when_busy is 'refuse', 'wait' or 'interrupt', not {when_busy!r}")
+        conditions.check_when_busy(when_busy)
         body = check_user_content(content, accept=self._plan.accept)
 
         def opening() -> Sequence[Event] | None:
@@ -316,7 +315,7 @@ class Conversation:
             reply: Reply | None = None
             try:
                 with self._running:
-                    reply = await self._drive(opening, emit, wait=when_busy == "wait")
+                    reply = await self._drive(opening, emit, when_busy, key)
             finally:
                 self._running = None
                 self._ended.set()
@@ -330,20 +329,21 @@ class Conversation:
         """The reader of the running turn has gone: the turn ends soon, and the next one waits for that."""
         self._left = True
 
-    async def _drive(self, opening: Opening, emit: Emit | None, *, wait: bool) -> Reply:
+    async def _drive(self, opening: Opening, emit: Emit | None, when_busy: WhenBusy, key: str | None) -> Reply:
         client = self._client()
         conditions.check_journal(self._journal, self._registry)
         if self._recorder.broken is not None:
             self._recorder = Recorder(self._journal, self.id)
         if not self._shared:
             return await self._perform(client, opening, emit)
-        async with self._held(wait=wait) as hold:
+        take_over = when_busy == "interrupt" and not await conditions.is_begun_by(self._recorder, key)
+        async with self._held(wait=when_busy != "refuse", take_over=take_over) as hold:
             self._recorder.token = hold.token
             return await self._perform(client, opening, emit)
 
-    def _held(self, *, wait: bool = False) -> AbstractAsyncContextManager[Hold]:
-        clock, seconds = self._plan.clock, self._lease_seconds
-        return held(self._journal, self.id, holder=self._holder, clock=clock, wait=wait, seconds=seconds)
+    def _held(self, *, wait: bool = False, take_over: bool = False) -> AbstractAsyncContextManager[Hold]:
+        how: dict[str, Any] = {"wait": wait, "take_over": take_over, "seconds": self._lease_seconds}
+        return held(self._journal, self.id, holder=self._holder, clock=self._plan.clock, **how)
 
     async def _perform(self, client: APIClient, opening: Opening, emit: Emit | None) -> Reply:
         recorder = self._recorder

@@ -9,7 +9,7 @@ import hashlib
 import os
 import socket
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import anyio
@@ -65,18 +65,26 @@ async def held(
     holder: str,
     clock: Callable[[], float],
     wait: bool = False,
+    take_over: bool = False,
     seconds: float = LEASE_SECONDS,
 ) -> AsyncIterator[Hold]:
     """Hold the lease while the block runs. ConversationBusyError if another has it, or takes it over meanwhile.
 
-    With `wait` the lease is waited for as long as it takes. Without being renewed it would last for `seconds`.
+    With `wait` the lease is waited for as long as it takes; with `take_over` it is taken from whoever holds it, whose
+    appends are refused from then on. Without being renewed it would last for `seconds`.
     """
+
+    async def acquire() -> Lease:
+        return await _acquire(
+            journal, conversation_id, holder=holder, clock=clock, seconds=seconds, take_over=take_over
+        )
+
     while True:
         try:
-            hold = Hold(await _taken(journal, conversation_id, holder=holder, clock=clock, seconds=seconds))
+            hold = Hold(await _taken(journal, acquire))
             break
         except ConversationBusyError:
-            if not wait:
+            if not (wait or take_over):  # taken over, it may have been renewed in between: ask again
                 raise
         await anyio.sleep(WAIT_SECONDS)
     work = anyio.CancelScope()
@@ -103,14 +111,12 @@ async def held(
         await finished(_give_back(journal, hold.lease))
 
 
-async def _taken(
-    journal: Journal, conversation_id: str, *, holder: str, clock: Callable[[], float], seconds: float
-) -> Lease:
+async def _taken(journal: Journal, acquire: Callable[[], Awaitable[Lease]]) -> Lease:
     """The lease; given back if the caller was cancelled while it was being taken."""
     taken: list[Lease] = []
 
     async def take() -> None:
-        taken.append(await _acquire(journal, conversation_id, holder=holder, clock=clock, seconds=seconds))
+        taken.append(await acquire())
 
     try:
         await finished(take())
@@ -127,15 +133,21 @@ async def _give_back(journal: Journal, lease: Lease) -> None:
 
 
 async def _acquire(
-    journal: Journal, conversation_id: str, *, holder: str, clock: Callable[[], float], seconds: float
+    journal: Journal,
+    conversation_id: str,
+    *,
+    holder: str,
+    clock: Callable[[], float],
+    seconds: float,
+    take_over: bool,
 ) -> Lease:
     now = clock()
     try:
         return await journal.acquire(conversation_id, holder=holder, seconds=seconds, now=now)
     except ConversationBusyError as busy:
-        if busy.until is None or not _is_dead(busy.holder):
+        if busy.until is None or not (take_over or _is_dead(busy.holder)):
             raise
-        # A process that is gone renews nothing: its lease counts as run out.
+        # A process that is gone renews nothing, one that is interrupted shall not: its lease counts as run out.
         return await journal.acquire(conversation_id, holder=holder, seconds=seconds, now=max(now, busy.until))
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import ClassVar
 
-from turnkeeper.errors import JournalError
+from turnkeeper.errors import ConversationBusyError, JournalError
 
 __all__ = (
     "ConversationExistsError",
@@ -17,6 +18,7 @@ __all__ = (
     "JournalURLError",
     "JournalUnreachableError",
     "NotAJournalError",
+    "driven",
 )
 
 
@@ -86,3 +88,10 @@ class ImportRejectedError(JournalError):
     """The text is not an export, or was changed since; nothing was imported."""
 
     code = "import_rejected"
+
+
+def driven(conversation_id: str, *, holder: str, since: float, until: float | None) -> ConversationBusyError:
+    """What the second comer is told: who drives the conversation, and since when (seconds since 1970)."""
+    moment = datetime.fromtimestamp(since, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    text = f"conversation {conversation_id!r} is driven by {holder} since {moment}"
+    return ConversationBusyError(text, holder=holder, since=since, until=until)

@@ -12,7 +12,7 @@ from turnkeeper.errors import ConversationBusyError, JournalError, UnknownConver
 from turnkeeper.journal.accounts import Account, Accounts, Held, settled_cost
 from turnkeeper.journal.carrying import to_lines, whole_export
 from turnkeeper.journal.chain import Row, problems_of, rows_of
-from turnkeeper.journal.errors import ConversationExistsError
+from turnkeeper.journal.errors import ConversationExistsError, driven
 from turnkeeper.journal.ids import checked_id, checked_key, storable
 from turnkeeper.journal.messages import Messages
 from turnkeeper.journal.port import Erasure, Lease, Problem, Queued, Summary, Transaction
@@ -164,12 +164,7 @@ class MemoryJournal:
         kept = self._kept.setdefault(checked_id(conversation_id), _Kept())
         held = kept.lease if _held(kept.lease, now) else None
         if held is not None and held.holder != holder:
-            raise ConversationBusyError(
-                f"conversation {conversation_id!r} is driven by {held.holder} since {held.since:.0f}",
-                holder=held.holder,
-                since=held.since,
-                until=held.expires_at,
-            )
+            raise driven(conversation_id, holder=held.holder, since=held.since, until=held.expires_at)
         if held is None:
             kept.token += 1
         kept.lease = Lease(

@@ -19,7 +19,7 @@ from turnkeeper.journal import statements as sql
 from turnkeeper.journal.accounts import settled_cost
 from turnkeeper.journal.carrying import Carried
 from turnkeeper.journal.chain import Row, rows_of
-from turnkeeper.journal.errors import ConversationExistsError, JournalDamagedError
+from turnkeeper.journal.errors import ConversationExistsError, JournalDamagedError, driven
 from turnkeeper.journal.ids import storable
 from turnkeeper.journal.port import Erasure, Lease, Summary
 from turnkeeper.journal.schema import conversations, events
@@ -215,12 +215,8 @@ def acquire(connection: sa.Connection, conversation_id: str, holder: str, second
     taken = connection.execute(sql.ACQUIRE[connection.dialect.name], values).one_or_none()
     if taken is None:
         held = connection.execute(sql.CURRENT, {"id_": conversation_id}).one()
-        raise ConversationBusyError(
-            f"conversation {conversation_id!r} is driven by {held.lease_holder} since {held.lease_since or now:.0f}",
-            holder=held.lease_holder,
-            since=held.lease_since,
-            until=held.lease_expires_at,
-        )
+        since, until = held.lease_since or now, held.lease_expires_at
+        raise driven(conversation_id, holder=held.lease_holder, since=since, until=until)
     return Lease(
         conversation_id=conversation_id,
         holder=holder,

@@ -1,0 +1,92 @@
+"""A message that does not wait for the turn which another live process runs: it takes that turn over."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import turnkeeper as tk
+from tests.driver.conftest import MODEL, sent
+from turnkeeper.core.answers import INTERRUPTED
+from turnkeeper.errors import ConversationBusyError
+from turnkeeper.journal import open_journal
+from turnkeeper.testing import MessagesAPI, reply, script
+
+pytestmark = pytest.mark.anyio
+
+
+@contextmanager
+def busy(journal: str, ledger: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process, in the middle of its call."""
+    command = [sys.executable, "-W", "error", "-m", "tests.driver.busy", journal, str(ledger)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "under way\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def told(process: subprocess.Popen[str]) -> str:
+    """Let its call go on, and read what it says in the end."""
+    said, _ = process.communicate("\n", timeout=60)
+    return said
+
+
+@tk.tool(effect="once")
+def pay(order: int) -> str:
+    """Pay an order."""
+    raise AssertionError(f"order {order} is paid in the other process")
+
+
+def agent_for(api: MessagesAPI) -> tk.Agent:
+    return tk.Agent(model=MODEL, max_tokens=1000, client=api, tools=[pay])
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/journal.db"
+
+
+async def test_a_turn_of_another_process_is_taken_from_it(journal: str, tmp_path: Path) -> None:
+    api = MessagesAPI(script(reply("Gut, nicht.")))
+    with busy(journal, tmp_path / "ledger") as other:
+        async with agent_for(api).open(journal) as keeper:
+            conversation = await keeper.conversation("c")
+            with pytest.raises(
+                ConversationBusyError, match=rf"'c' is driven by .*:{other.pid}:.* since 20\d\d-\S+ \S+ UTC$"
+            ):
+                await conversation.send("Doch nicht")
+            answer = await conversation.send("Doch nicht", when_busy="interrupt")
+            assert (answer.status, answer.text) == (tk.TurnStatus.COMPLETED, "Gut, nicht.")
+            before = conversation.messages
+            # The other one comes back from its call: it has happened once, and nothing of it is written any more.
+            said = told(other)
+            assert (await keeper.conversation("c")).messages == before
+    opened = await open_journal(journal)
+    assert await opened.verify("c") == []
+    await opened.aclose()
+    why = "conversation 'c' was moved on by another driver: its lease 1 was taken over"
+    assert said == f"ConversationBusyError: {why}\n"
+    assert (tmp_path / "ledger").read_text() == "paid 7\n"
+    results, words = sent(api, 0)["messages"][2]["content"]
+    assert (results["type"], results["content"], results["is_error"]) == ("tool_result", INTERRUPTED, True)
+    assert words["text"] == "Doch nicht"
+
+
+async def test_a_message_that_is_delivered_again_does_not_interrupt_itself(journal: str, tmp_path: Path) -> None:
+    api = MessagesAPI(script())
+    with busy(journal, tmp_path / "ledger") as other:
+        async with agent_for(api).open(journal) as keeper:
+            again = (await keeper.conversation("c")).send("Bitte bezahlen", key="first", when_busy="interrupt")
+            said = told(other)
+            answer = await again
+    assert said == "completed Bezahlt.\n"
+    assert (answer.status, answer.text, api.requests) == (tk.TurnStatus.COMPLETED, "Bezahlt.", [])
+    assert (tmp_path / "ledger").read_text() == "paid 7\n"
