@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import stat
@@ -42,6 +43,25 @@ def test_it_serves_the_desk_to_customers_and_ends_in_good_order(start: Start) ->
     assert (code, out) == (0, b"")
     assert errors.decode().count("\n") == 1, errors
     assert b"practice model answers" in errors
+
+
+def test_a_message_with_a_code_is_shown_on_the_terminal_where_no_mail_is_sent(start: Start) -> None:
+    served = start("serve", "--demo", "--port", "0")
+    with Customer(listening(served)) as john:
+        c = john.new()
+        john.say(c, "Please cancel order 13579. My email is john@gmail.com")
+        served.stderr.readline()
+        mail = served.stderr.readline().decode()
+        assert "e-mail to john@gmail.com" in mail
+        code = re.findall(r"\b\d{6}\b", mail)[0]
+        with john.stream(c) as stream:
+            stream.until("ended")
+            done = john.http.post(f"/api/conversations/{c}/proof/code", json={"code": code}).json()
+            assert (done["outcome"], done["proof"]["level"]) == ("right", "confirmed")
+        with john.stream(c) as stream:
+            stream.until("message", text="✓")
+            items = stream.until("ended")
+    assert "cancelled" in next(item["text"] for item in items if item["type"] == "reply" and item["text"])
 
 
 def test_a_customer_is_no_staff_and_sees_nobody_s_orders(start: Start, serve: Serve) -> None:

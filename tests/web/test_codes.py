@@ -13,6 +13,7 @@ from tests.web.helpdesk import HelpDesk, Visitor
 from tests.web.served import serving
 from turnkeeper import desk
 from turnkeeper.testing import call, reply
+from turnkeeper.web.standard import standard_streams
 
 JOHN = "john@gmail.com"
 ASKS = reply(call("send_code", {"key": "email", "value": JOHN}))
@@ -212,6 +213,39 @@ def test_after_half_an_hour_of_silence_the_conversation_is_closed_until_it_is_pr
             assert (done["outcome"], done["proof"]["admitted"]) == ("right", True)
             items = john.http.get(f"/api/conversations/{c}").json()["items"]
             assert [item["text"] for item in items if item["type"] == "message"] == [f"I am {JOHN}", "✓"]
+
+
+def test_the_cookie_from_before_stays_worthless_when_the_proof_has_run_out(tmp_path: Path) -> None:
+    with HelpDesk(tmp_path, stands=True) as helpdesk:
+        with serving(helpdesk.app(ASKS, "Sent.", "Hello John.")) as base, Visitor(base) as john:
+            c = john.new()
+            planted = dict(john.http.cookies)
+            proven(helpdesk, john, c)
+            helpdesk.go_on(minutes=31)
+            john.prove(c, "contact", contact="nobody@example.com")
+        with serving(helpdesk.app("Hello.")) as base, httpx2.Client(base_url=base, cookies=planted) as thief:
+            assert thief.get("/api/conversations").status_code == 401
+        with (
+            serving(helpdesk.app("Hello.")) as base,
+            httpx2.Client(base_url=base, cookies=dict(john.http.cookies)) as j,
+        ):
+            assert [one["id"] for one in j.get("/api/conversations").json()["conversations"]] == [c]
+
+
+def test_a_code_typed_into_another_front_end_is_kept_back_too(helpdesk: HelpDesk) -> None:
+    web = helpdesk.app(ASKS, "Sent.", "Hello John.", more=standard_streams)
+    with serving(web) as base, Visitor(base) as john:
+        c = john.new()
+        john.turn(c, f"I am {JOHN}", "k1")
+        old, asked = dict(john.http.cookies), len(helpdesk.api.requests)
+        message = {"id": "m2", "role": "user", "content": f"it is {helpdesk.code}"}
+        answer = john.http.post("/api/agui", json={"threadId": c, "runId": "r2", "messages": [message]})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (422, "kept_back")
+        assert answer.json()["error"]["message"] == "Thank you, that is confirmed."
+        assert dict(john.http.cookies) != old
+        assert john.proof(c)["level"] == "confirmed"
+        assert len(helpdesk.api.requests) == asked
+        assert helpdesk.code not in everything(helpdesk)
 
 
 def test_whoever_leaves_is_a_stranger_from_then_on(helpdesk: HelpDesk) -> None:

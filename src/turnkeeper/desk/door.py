@@ -104,6 +104,12 @@ class Door:
             return given
         return session.principal(datetime.fromtimestamp(at, UTC))
 
+    def has_proven(self, visitor: tk.Principal) -> bool:
+        """Whether the visitor has ever proven who they are, however long ago. Reads only."""
+        with self._records.reading() as repository:
+            session = Sessions(repository.connection, repository.now).get(visitor.id)
+        return session is not None and session.has_proven
+
     def seen(self, visitor: tk.Principal) -> tk.Principal:
         """The customer did something: call it for whatever they do. Who they are now."""
         with self._work(visitor) as (repository, sessions, session):

@@ -19,6 +19,9 @@ __all__ = ("IDLE", "Ending", "Session", "Sessions")
 
 IDLE = timedelta(minutes=30)
 
+_LAPSED = "lapsed"
+"""The level that is kept of a session in which somebody had proven who they are: to everybody it is `claimed`."""
+
 Ending: TypeAlias = Literal["left", "handed_over", "revoked"]
 
 
@@ -31,6 +34,11 @@ class Session:
     level: str
     seen_at: datetime
     ended_at: datetime | None
+
+    @property
+    def has_proven(self) -> bool:
+        """Whether somebody has ever proven in it who they are."""
+        return self.level in ("confirmed", "signed_in", _LAPSED)
 
     def is_proven(self, at: datetime) -> bool:
         """Whether somebody has proven who they are, and it counts at that moment."""
@@ -75,13 +83,14 @@ class Sessions:
     def seen(self, session: Session) -> None:
         """The customer did something: the time to idle begins anew, unless it is over; then the level is gone."""
         if session.customer_id is not None and not session.is_proven(self._now):
-            self._change(session.id, level="claimed", customer_id=None, seen_at=self._now)
+            self._change(session.id, level=_LAPSED, customer_id=None, seen_at=self._now)
         else:
             self._change(session.id, seen_at=self._now)
 
     def claimed(self, session: Session) -> None:
         """Somebody said who they are."""
-        self._change(session.id, level="claimed", customer_id=None, seen_at=self._now)
+        level = _LAPSED if session.has_proven else "claimed"
+        self._change(session.id, level=level, customer_id=None, seen_at=self._now)
 
     def proven(self, session: Session, customer_id: str, level: str) -> None:
         """Somebody proved who they are."""

@@ -72,8 +72,8 @@ class Prover:
     # ----- who it is -------------------------------------------------------------------------------------------------
 
     async def is_current(self, session: Session) -> bool:
-        """Whether the cookie is the one that was given out when its customer proved who they are, if they have."""
-        return session.proven or not is_proven(await self._who(session, ""))
+        """Whether the cookie is the one that was given out when its customer proved who they are, if they ever have."""
+        return session.proven or not await self._call(self._door.has_proven, session.principal)
 
     async def sign_in(self, session: Session, token: str) -> Session | None:
         """A session for whom a token of the identity provider names. InputError for a token that isn't good."""
