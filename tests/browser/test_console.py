@@ -8,6 +8,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+import turnkeeper as tk
 from tests.browser.conftest import Arrives, Serves
 from tests.browser.staffed import asking, signed_in
 from tests.web.operators import Shop
@@ -105,3 +106,21 @@ def test_a_conversation_is_taken_over_and_handed_back(serves: Serves, arrives: A
     customer.page.keyboard.press("Enter")
     expect(customer.page.locator(".row.theirs .bubble").last).to_have_text("The model again.")
     expect(transcript.locator(".message .bubble").last).to_have_text("The model again.")
+
+
+def test_whoever_asked_is_told_that_another_person_decides(serves: Serves, arrives: Arrives) -> None:
+    """Staff who talk to the assistant themselves: four eyes."""
+    shop = Shop()
+    asked_by = tk.Principal("staff", "ana", "signed_in")
+    base = serves(shop.app(REFUND, "Done.", customer=lambda _: asked_by))
+    ana, ben = signed_in(arrives, base), signed_in(arrives, base, "ben")
+    customer = asking(arrives, base)
+    for one in (ana, ben):
+        open_inbox(one.page)
+    card = ana.page.locator("#cards .card")
+    expect(card).to_contain_text("Staff 'ana' asked for this call and can't approve it.")
+    expect(card.get_by_role("button")).to_have_count(0)
+    ben.page.get_by_role("button", name="Approve").click()
+    expect(customer.page.locator(".row.theirs .bubble").last).to_have_text("Done.")
+    expect(ana.page.get_by_text("Nothing waits for a person.")).to_be_visible()
+    assert len(shop.refunds) == 1

@@ -41,12 +41,12 @@ export const wordOf = (word) => WORDS[word] ?? String(word ?? "").replaceAll("_"
 const KINDS = {
   completed: "good", succeeded: "good", approved: "good", resolved: "good", awaiting_approval: "warn", awaiting_resolution: "warn",
   outcome_unknown: "warn", edited: "good", answer: "warn", running: "busy", started: "busy", failed: "bad", denied: "bad", rejected: "bad",
-  timed_out: "bad", expired: "bad", cancelled: "plain", refused: "bad", limit_reached: "bad", truncated: "bad",
+  timed_out: "bad", expired: "bad", cancelled: "quiet", refused: "bad", limit_reached: "bad", truncated: "bad",
 };
 
 /** A status as a small label: a word, and a colour that says the same. */
 export function chip(word, text) {
-  return make("span", { cls: `chip ${KINDS[word] ?? "plain"}`, textContent: text ?? wordOf(word) });
+  return make("span", { cls: `chip ${KINDS[word] ?? "quiet"}`, textContent: text ?? wordOf(word) });
 }
 
 /** A length of time: 0.04 s, 12.3 s, 4 min 5 s, 2 h 3 min, 5 days. */

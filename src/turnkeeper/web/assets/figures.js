@@ -81,7 +81,7 @@ $("days").addEventListener("change", load);
 
 // ----- the record ------------------------------------------------------------------------------------------------------
 
-const GOOD = { signed_in: "plain", signed_out: "plain", sign_in_refused: "bad", approved: "good", edited: "good", denied: "bad", expired: "bad", happened: "good", did_not_happen: "warn", taken_over: "warn", handed_back: "plain", exported: "plain" };
+const GOOD = { signed_in: "quiet", signed_out: "quiet", sign_in_refused: "bad", approved: "good", edited: "good", denied: "bad", expired: "bad", happened: "good", did_not_happen: "warn", taken_over: "warn", handed_back: "quiet", exported: "quiet" };
 
 async function entries(more = false) {
   const mine = ++asked;
@@ -95,7 +95,7 @@ async function entries(more = false) {
   if (!month) $("month").value = found.month;
   $("record-csv").href = `api/console/audit.csv?month=${found.month}`;
   const rows = found.entries.map((one) => [
-    dayOf(one.at), make("span", { cls: `chip ${GOOD[one.what] ?? "plain"}`, textContent: wordOf(one.what) }),
+    dayOf(one.at), make("span", { cls: `chip ${GOOD[one.what] ?? "quiet"}`, textContent: wordOf(one.what) }),
     one.who ? whoIs(one.who) : "", one.tool,
     one.conversation ? make("a", { href: `#c/${encodeURIComponent(one.conversation)}`, textContent: "conversation", title: one.conversation }) : "", one.about]);
   const made = table("Entries of the record", ["When", "What", "Who", "Tool", "Where", "About"], rows);

@@ -197,7 +197,7 @@ class Fold {
       make("pre", { cls: "code", tabIndex: 0, dir: "ltr", textContent: item.text, attrs: { role: "region", "aria-label": `Arguments of ${item.name}` } }));
     const card = make("details", { cls: "call" },
       make("summary", {}, make("span", { cls: "tool", textContent: item.name }), state,
-        item.effect ? chip("plain", item.effect) : null,
+        item.effect ? chip("quiet", item.effect) : null,
         item.untrusted ? make("span", { cls: "chip warn", textContent: `after text of ${item.untrusted}` }) : null, took),
       progress, body);
     this.add(card);

@@ -42,7 +42,7 @@ _ITEMS: dict[str, Schema] = {
     "ReplyStarted": _item("reply_started", reply=COUNT),
     "ReplyDiscarded": _item("reply_discarded", reply=COUNT),
     "Reply": _item("reply", reply=COUNT, text=TEXT, html=TEXT),
-    "Call": _item("call", call=COUNT, state=chosen("running", "waiting", "done", "failed", "declined")),
+    "Call": _item("call", call=COUNT, state=chosen("running", "waiting", "yours", "done", "failed", "declined")),
     "Waiting": _item("waiting", status=chosen("awaiting_approval", "awaiting_resolution")),
     "GoingOn": _item("going_on"),
     "Ended": _item("ended", status=chosen(*_STATUS)),
