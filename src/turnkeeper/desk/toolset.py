@@ -4,7 +4,8 @@ Who asks comes from the call's context, which the application bound; the model h
 (no such order, too late to cancel) goes to the model as a `ToolError`, in the repository's words; anything else is an
 exception, and the model learns nothing of it.
 
-What customers wrote (notes, addresses, names that are more than a name) is marked as text from outside.
+What customers wrote is marked as text from outside: notes, and whatever stands in an account (the name as well, however
+much it looks like one) but for the desk's own first records and what the call itself was given.
 
 Lookups use the desk's own connections. Changes are part of the transaction in which the journal records the call, with
 their line in the audit, so they happen once whatever stops the program; a refusal keeps its line in the same way.
@@ -12,8 +13,7 @@ their line in the audit, so they happen once whatever stops the program; a refus
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from decimal import Decimal
 from typing import Any, TypeAlias, TypeVar
 
@@ -23,6 +23,7 @@ from turnkeeper.desk.domain import ContactKind, Customer, Order, Refusal
 from turnkeeper.desk.policy import APPROVE_ABOVE, ApprovalPolicy, amount
 from turnkeeper.desk.record import Action, Actor
 from turnkeeper.desk.repository import Repository
+from turnkeeper.desk.seed import wrote
 
 __all__ = ("tools",)
 
@@ -92,7 +93,7 @@ class _Counter:
                 separators doesn't matter.
         """
         customer = self._ask("get_user", ctx, lambda desk: desk.get_user(key, value))
-        return _customer(ctx, customer)
+        return _customer(ctx, customer, given=(value,))
 
     def get_order_by_id(self, ctx: tk.ToolContext, order_id: str) -> Answer:
         """Look up one order by its number.
@@ -128,7 +129,10 @@ class _Counter:
             value: The customer's e-mail address, phone number or username.
         """
         customer, orders = self._ask("get_user_info", ctx, lambda desk: desk.get_user_info(key, value))
-        return {"customer": _customer(ctx, customer), "orders": [_order(ctx, order) for order in orders]}
+        return {
+            "customer": _customer(ctx, customer, given=(value,)),
+            "orders": [_order(ctx, order) for order in orders],
+        }
 
     def cancel_order(self, ctx: tk.ToolContext, order_id: str) -> Answer:
         """Cancel one order. Only an order whose status is Processing can be cancelled; it can't be undone.
@@ -159,8 +163,12 @@ class _Counter:
         change = self._ask(
             "update_contact", ctx, lambda desk: desk.update_contact(customer_id, email=email, phone=phone)
         )
-        changed = {field: {"old": old, "new": new} for field, (old, new) in change.changed.items()}
-        answer: Answer = {"changed": changed, "customer": _customer(ctx, change.customer)}
+        changed = {
+            field: {"old": _written(ctx, customer_id, field, old), "new": new}
+            for field, (old, new) in change.changed.items()
+        }
+        given = (email, phone, *(new for _, new in change.changed.values()))
+        answer: Answer = {"changed": changed, "customer": _customer(ctx, change.customer, given=given)}
         if not changed:
             answer["note"] = "That is what the account has already; nothing was changed."
         return answer
@@ -186,15 +194,18 @@ class _Counter:
         return answer
 
 
-def _customer(ctx: tk.ToolContext, customer: Customer) -> Answer:
-    answer = {
-        "id": customer.id,
-        "name": customer.name if _is_plain_name(customer.name) else ctx.untrusted(customer.name),
-        "email": customer.email,
-        "phone": customer.phone,
-        "username": customer.username,
-    }
-    return answer | ({"address": ctx.untrusted(customer.address)} if customer.address else {})
+def _customer(ctx: tk.ToolContext, customer: Customer, *, given: Collection[str | None]) -> Answer:
+    answer = {"id": customer.id}
+    for field in ("name", "email", "phone", "username", "address"):
+        value = getattr(customer, field)
+        if value or field != "address":
+            answer[field] = value if value in given else _written(ctx, customer.id, field, value)
+    return answer
+
+
+def _written(ctx: tk.ToolContext, customer_id: str, field: str, value: str) -> str:
+    """What stands in an account: from outside, unless the desk itself wrote it. No look at the text decides that."""
+    return value if wrote(customer_id, field, value) else ctx.untrusted(value)
 
 
 def _order(ctx: tk.ToolContext, order: Order) -> Answer:
@@ -208,10 +219,3 @@ def _order(ctx: tk.ToolContext, order: Order) -> Answer:
         "status": order.status.value,
     }
     return answer | ({"note": ctx.untrusted(order.note)} if order.note else {})
-
-
-def _is_plain_name(name: str) -> bool:
-    """Whether a customer's name is no more than a name: few words, of letters. Staff see many, and read along."""
-    words = name.split()
-    plain = all(unicodedata.category(one)[0] in "LM" or one in " .'’-" for one in name)
-    return plain and len(words) <= 4 and len(name) <= 60
