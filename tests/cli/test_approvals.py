@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Run, Serve
+from tests.cli.conftest import Open, Run, Serve
 from turnkeeper.testing import call, reply
 
 
@@ -69,3 +69,35 @@ def test_what_is_not_there_is_said(run: Run) -> None:
     assert (unknown.exit_code, "no approval 'toolu_9@nowhere' waits" in unknown.stderr) == (2, True)
     outcome = run("approvals", "happened", "nowhere", "toolu_9")
     assert (outcome.exit_code, "is not asked for" in outcome.stderr) == (2, True)
+
+
+def test_a_message_to_a_chat_whose_call_waits_is_answered_with_what_to_do(
+    run: Run, screen: Open, waiting: str, tools: Path
+) -> None:
+    chat = screen("chat", "--base-url", waiting, "-T", str(tools), "--conversation", "c", columns=300)
+    assert "The last turn waits for a person's decision" in chat.prompt()
+    said = chat.say("hurry up")
+    how = "`turnkeeper approvals approve toolu_1@c` lets it run, `deny` in place of `approve` refuses it"
+    assert f"turnkeeper: the message was not sent: a call waits for a decision first: {how}; then /resume goes" in said
+    assert "when_busy" not in chat.shown()
+    run("approvals", "approve", "toolu_1@c")
+    assert "Paid." in chat.say("/resume")
+    chat.type("\x04")
+    assert chat.ended() == 0
+
+
+def test_outside_of_a_chat_it_names_the_command_that_goes_on(run: Run, waiting: str, tools: Path) -> None:
+    options = ("--base-url", waiting, "-T", str(tools), "--conversation", "c")
+    again = run("ask", *options, "hurry up")
+    assert (again.exit_code, again.stdout) == (3, "")
+    assert again.stderr.endswith(f"; then `turnkeeper resume c -T {tools}` goes on\n")
+    assert "when_busy" not in again.stderr
+
+
+def test_of_several_that_wait_it_names_the_list(run: Run, serve: Serve, tools: Path) -> None:
+    both = [call("pay", {"amount": amount}, id=f"toolu_{amount}") for amount in (1, 2)]
+    options = ("--base-url", serve(reply(*both)), "-T", str(tools), "--conversation", "c")
+    assert run("ask", *options, "pay both").exit_code == 3
+    again = run("ask", *options, "hurry up")
+    said = "calls wait for a person first: `turnkeeper approvals` lists them and says how to decide; then `turnkeeper"
+    assert said in again.stderr

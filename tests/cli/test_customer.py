@@ -160,3 +160,14 @@ def test_what_the_customer_does_not_confirm_is_not_done(screen: Open, home: Path
     chat.type("\r")
     assert "a person refused this call. Reason: the customer did not confirm it" in chat.prompt()
     assert value(home, "select email from desk_customers where id = '1213210'") == "john@gmail.com"
+
+
+def test_a_customer_whose_call_waits_for_the_staff_is_told_no_command_of_theirs(screen: Open, home: Path) -> None:
+    chat = screen("desk", columns=200)
+    chat.prompt()
+    chat.say("Please cancel order 47652, my email is megana@gmail.com")
+    assert "A member of staff decides; /resume goes on then." in enter(chat)
+    said = chat.say("hurry up")
+    assert "turnkeeper: the message was not sent: a call waits for a decision first; then /resume goes on" in said
+    assert not {"approvals", "when_busy"} & set(re.findall(r"\w+", chat.shown()))
+    assert status(home, "47652") == "Processing"

@@ -98,5 +98,6 @@ class _Chat:
             await self._session.visit.follow(self._session, self._one_turn)
 
     async def _one_turn(self, turn: Turn) -> None:
-        exit_code = await run_turn(turn, self._session, self._session.printer("text", self._terminal))
+        printer = self._session.printer("text", self._terminal)
+        exit_code = await run_turn(turn, self._session, printer, way_on="/resume")
         self._interrupted = exit_code is Exit.INTERRUPTED
