@@ -222,6 +222,22 @@ async def test_as_many_turns_run_at_once_as_allowed_and_no_more(
     assert most == concurrency
 
 
+async def test_the_limits_over_all_workers_are_the_queues_own(dispatcher: Dispatcher, serve: Serve) -> None:
+    """DBOS keeps to them across processes; the worker that started last has set them."""
+    engine = sa.create_engine(dispatcher.queue.url, poolclass=sa.pool.NullPool)
+
+    def limits() -> Any:
+        what = "concurrency, worker_concurrency, rate_limit_max, rate_limit_period_sec"
+        with engine.connect() as connection:
+            return connection.exec_driver_sql(f"SELECT {what} FROM turnkeeper_workers.queues").one()
+
+    agent = agent_for(MessagesAPI(script()))
+    async with serve(agent, concurrency=2, total_concurrency=3, rate=Rate(turns=5, seconds=7.0)):
+        assert tuple(limits()) == (3, 2, 5, 7.0)
+    async with serve(agent, concurrency=4):
+        assert tuple(limits()) == (None, 4, None, None)
+
+
 async def test_no_more_turns_begin_than_the_rate_allows(dispatcher: Dispatcher, serve: Serve) -> None:
     for number in range(5):
         await dispatcher.post(f"c-{number}", "hi", key="k")
