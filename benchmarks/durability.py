@@ -23,7 +23,7 @@ from pathlib import Path
 
 import anyio
 
-from turnkeeper.core.events import TurnWarned
+from turnkeeper.core.events import CallFinished
 from turnkeeper.journal import open_journal
 
 __all__ = ("main",)
@@ -52,10 +52,16 @@ class Measured:
         return statistics.median(ours / theirs for ours, theirs in pairs)
 
 
+def result_of(size: int) -> CallFinished:
+    """What a step mostly writes: a call's result, a text of about so many characters, encoded already."""
+    content = f'"{"я🙂x " * (size // 4)}"'
+    return CallFinished(at=1_796_040_000.123456, call_id="toolu_01", state="succeeded", content=content, is_error=False)
+
+
 async def measure(url: str, commit: Callable[[str], object], size: int, turns: int) -> Measured:
     """Take turns; the first tenth warms up and is left out."""
     journal = await open_journal(url)
-    event = TurnWarned(at=1_796_040_000.123456, code="x", message="я🙂x " * (size // 4))
+    event = result_of(size)
     payload = event.to_payload()
     last = await journal.append(f"c-{size}-{time.time_ns()}", [event], after=0)
     (conversation,) = await journal.conversations(limit=1)
@@ -86,7 +92,7 @@ async def measure(url: str, commit: Callable[[str], object], size: int, turns: i
 async def measure_growth(url: str, lengths: Sequence[int], turns: int) -> dict[int, list[float]]:
     """Seconds of each append of one event to conversations that have so many events, in turn."""
     journal = await open_journal(url)
-    event = TurnWarned(at=1_796_040_000.123456, code="x", message="я🙂x " * 100)
+    event = result_of(400)
     leases, last = {}, {}
     for length in lengths:
         name = f"g-{length}-{time.time_ns()}"
