@@ -17,6 +17,7 @@ from tests.web.test_console_inbox import lost_call
 from turnkeeper.journal import MemoryJournal
 from turnkeeper.testing import call, reply
 from turnkeeper.types import Principal
+from turnkeeper.web import Staff
 
 pytestmark = pytest.mark.browser
 
@@ -227,3 +228,28 @@ def test_whoever_is_signed_out_elsewhere_is_asked_to_sign_in_again(serves: Serve
     ana.page.keyboard.press("Enter")
     expect(ana.page.get_by_role("alert")).to_have_text("that name and password are not those of anybody here.")
     ana.faults = [one for one in ana.faults if "401" not in one]
+
+
+def test_the_demos_user_is_in_at_once_and_can_be_another_person(serves: Serves, arrives: Arrives) -> None:
+    shop = Shop()
+    base = serves(shop.app(staff=Staff.on_loopback("ana"), customer=lambda _: None))
+    person = arrives(base)
+    page = person.page
+    page.goto("/console")
+    expect(page.locator("#me")).to_have_text("ana")
+    page.get_by_role("button", name="Change name").click()
+    expect(page.get_by_text("no password is asked for")).to_be_visible()
+    expect(page.get_by_label("Password")).to_be_hidden()
+    page.get_by_label("Name", exact=True).fill("ben")
+    page.keyboard.press("Enter")
+    expect(page.locator("#me")).to_have_text("ben")
+    page.reload()
+    expect(page.locator("#me")).to_have_text("ben")
+
+
+def test_without_staff_the_page_says_what_to_do(serves: Serves, arrives: Arrives) -> None:
+    person = arrives(serves(Shop().app(staff=None)))
+    person.page.goto("/console")
+    expect(person.page.get_by_text("This service has no staff.")).to_be_visible()
+    expect(person.page.get_by_role("textbox")).to_have_count(0)
+    assert person.violations() == []

@@ -13,6 +13,7 @@ from tests.web.served import Customer, serving
 from turnkeeper.errors import ConfigurationError
 from turnkeeper.web import Staff
 from turnkeeper.web.console import console_routes
+from turnkeeper.web.guards import CSP
 from turnkeeper.web.rates import Rates
 
 
@@ -48,7 +49,10 @@ def test_every_path_of_the_console_refuses_whoever_is_not_signed_in_as_staff() -
                     assert answer.json()["error"]["code"] == "sign_in"
         page = anybody.get("/console")
         assert page.status_code == 200
+        assert page.headers["content-security-policy"] == CSP
+        assert page.headers["cache-control"] == "no-store"
         assert "set-cookie" not in page.headers
+        assert "{{" not in page.text
         anybody.close()
 
 
