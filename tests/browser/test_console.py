@@ -96,6 +96,7 @@ def test_a_conversation_is_taken_over_and_handed_back(serves: Serves, arrives: A
     customer.page.get_by_label("Write a message").fill("Really?")
     customer.page.keyboard.press("Enter")
     expect(transcript.locator(".message .bubble").last).to_have_text("Really?")
+    expect(customer.page.locator(".row.mine .bubble")).to_have_text(["Hello", "Really?"])
     expect(ana.page.locator("#list")).to_contain_text("waits for an answer,")
     ana.picture("console-takeover")
     assert ana.violations() == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import anyio
@@ -9,7 +10,8 @@ import pytest
 
 from tests.web.operators import Operator, Shop, opened, refusal
 from tests.web.test_console_conversations import Counted
-from turnkeeper.core.events import ConversationStarted, TurnWarned
+from turnkeeper.core.events import ConversationStarted, MessagesImported, TurnWarned
+from turnkeeper.errors import JournalError
 from turnkeeper.testing import MessagesAPI, call, reply, script
 from turnkeeper.types import Principal
 from turnkeeper.web.service import Service
@@ -41,7 +43,8 @@ def test_the_customer_is_told_talks_to_the_person_and_then_to_the_model_again() 
             shop.clock.now += 5
             customer.say(conversation, "Спасибо!", key="k2")
             assert customer.say(conversation, "Спасибо!", key="k2").json()["status"] == "duplicate"
-            assert stream.until("message")[-1]["text"] == "Спасибо!"
+            thanks = stream.until("message")[-1]
+            assert (thanks["text"], thanks["key"]) == ("Спасибо!", "k2"), "the page knows its own message again"
             (row,) = ana.get("conversations")["conversations"]
             assert (row["taken_over"], row["waiting"]) == ("ana", {"for": "answer", "since": shop.clock.now})
             ana.post(f"{path}/messages", text="Gern.")
@@ -141,7 +144,9 @@ async def test_a_message_that_comes_in_the_moment_of_a_takeover_is_the_persons()
         journal.enqueue = slowly  # type: ignore[method-assign,assignment]
         assert await take_in(service, "c", "help!", key="k", principal=CUSTOMER)
         assert await journal.queued("c") == []
-        assert (await journal.read("c"))[-1].to_payload() == '{"messages":[{"role":"user","content":"help!"}]}'
+        assert (await journal.read("c"))[-1].to_payload() == (
+            '{"messages":[{"role":"user","content":"help!"}],"key":"k"}'
+        )
         assert not await take_in(service, "c", "help!", key="k", principal=CUSTOMER)
 
 
@@ -154,8 +159,7 @@ async def test_messages_that_wait_are_the_persons_and_no_turn_begins_while_they_
             await keeper.post("c", f"№ {number}", key=number, principal=CUSTOMER)
         await keeper.journal.append("c", [ConversationStarted(at=1.0, principal=None)], after=0)
         await take_over(idle, "c", by=ANA)
-        said = [event.to_payload() for event in (await keeper.journal.read("c"))[-2:]]
-        assert said == [f'{{"messages":[{{"role":"user","content":"№ {n}"}}]}}' for n in ("1", "2")]
+        assert said_in(await keeper.journal.read("c")) == ["№ 1", "№ 2"]
         # one that was left in the queue by a crash: whoever drives leaves it there
         await keeper.post("c", "№ 3", key="3", principal=CUSTOMER)
         started = anyio.Event()
@@ -170,4 +174,34 @@ async def test_messages_that_wait_are_the_persons_and_no_turn_begins_while_they_
         assert api.requests == []
         await say(idle, "c", "Here.", by=ANA)
         await hand_back(idle, "c", by=ANA)
-        assert [one.key for one in await keeper.journal.queued("c")] == ["3"]
+        assert await keeper.journal.queued("c") == []
+        assert said_in(await keeper.journal.read("c")) == ["№ 1", "№ 2", "№ 3", "[ana, a member of staff,…"]
+
+
+@pytest.mark.anyio
+async def test_a_message_that_a_crash_left_in_the_queue_is_written_down_once() -> None:
+    """The process stops between the two steps: the message is the person's already, and still waits."""
+    journal = Counted()
+    async with Shop().agent().open(journal) as keeper:
+        service = Service(keeper, drive=False)
+        await keeper.journal.append("c", [ConversationStarted(at=1.0, principal=None)], after=0)
+        await take_over(service, "c", by=ANA)
+        dequeue = journal.dequeue
+
+        async def stopped(name: str, key: str) -> bool:
+            raise JournalError("the process stops here")
+
+        journal.dequeue = stopped  # type: ignore[method-assign,assignment]
+        with pytest.raises(JournalError, match="stops here"):
+            await take_in(service, "c", "one", key="1", principal=CUSTOMER)
+        journal.dequeue = dequeue  # type: ignore[method-assign]
+        again = Service(keeper, drive=False)
+        assert not await take_in(again, "c", "one", key="1", principal=CUSTOMER)
+        assert await journal.queued("c") == []
+        assert said_in(await journal.read("c")) == ["one"]
+
+
+def said_in(events: list[Any]) -> list[str]:
+    """The beginnings of the messages that were written down."""
+    found = [json.loads(one.messages[0])["content"] for one in events if isinstance(one, MessagesImported)]
+    return [text if len(text) < 30 else text[:24] + "…" for text in found]

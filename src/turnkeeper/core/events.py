@@ -72,11 +72,15 @@ class IdentityChanged(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessagesImported(Event):
-    """Messages that were there before: each the JSON text of a whole message."""
+    """Messages that were there before, or that a person answers: each the JSON text of a whole message.
+
+    `key` is the sender's own id for it, where it is a single message that came with one.
+    """
 
     type = "messages_imported"
     raw_lists = frozenset({"messages"})
     messages: tuple[str, ...] = ()
+    key: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -145,7 +145,7 @@ class CustomerView(View):
                 "text": text,
                 "html": to_html(text),
             }
-        return {"type": "message", "from": "customer", "text": clean(content), "key": None}
+        return {"type": "message", "from": "customer", "text": clean(content), "key": event.key}
 
 
 class StaffView(View):

@@ -52,8 +52,7 @@ async def take_over(service: Service, conversation_id: str, *, by: Principal) ->
 
     await _write(service, conversation_id, begin)
     async with _recorder(service, conversation_id) as recorder:
-        for queued in await service.journal.queued(conversation_id, limit=_MOST_WAITING):
-            await _hand_over(service, recorder, conversation_id, queued.key)
+        await _hand_over(service, recorder, conversation_id)
     service.switchboard.announce(conversation_id)
 
 
@@ -92,13 +91,12 @@ async def take_in(service: Service, conversation_id: str, text: str, *, key: str
         # Taken over in this very moment: whoever did it may have looked at the queue before the message was in it.
         if added and (await ledger.line(conversation_id)).taken_over is not None:
             async with _recorder(service, conversation_id) as recorder:
-                await _hand_over(service, recorder, conversation_id, key)
+                await _hand_over(service, recorder, conversation_id)
     else:
         # Under the lease no worker can make a turn of the message between the two steps.
         async with _recorder(service, conversation_id) as recorder:
             added = await post(conversation_id, text, key=key, principal=principal) == "queued"
-            if added:
-                await _hand_over(service, recorder, conversation_id, key)
+            await _hand_over(service, recorder, conversation_id)
     if added:
         service.metrics.count("messages")
         service.switchboard.announce(conversation_id)
@@ -106,16 +104,19 @@ async def take_in(service: Service, conversation_id: str, text: str, *, key: str
     return added
 
 
-async def _hand_over(service: Service, recorder: Recorder, conversation_id: str, key: str) -> None:
-    """A message that waits becomes one for the person who has the conversation, if somebody still has it."""
+async def _hand_over(service: Service, recorder: Recorder, conversation_id: str) -> None:
+    """Messages that wait become ones for the person who has the conversation, if somebody still has it.
+
+    One that a crash left in the queue after it was written down is only taken out.
+    """
     if (await service.ledger.line(conversation_id)).taken_over is None:
         return
-    queued = await service.journal.message(conversation_id, key)
-    if queued is None or not queued.content:
-        return  # its turn has begun, or it was handed over
-    recorder.stage(_from_queue(queued))
-    await recorder.save()
-    await service.journal.dequeue(conversation_id, key)
+    for queued in await service.journal.queued(conversation_id, limit=_MOST_WAITING):
+        known = (one.key for one in recorder.turn_events if isinstance(one, MessagesImported))
+        if queued.key not in known:
+            recorder.stage(_from_queue(queued))
+            await recorder.save()
+        await service.journal.dequeue(conversation_id, queued.key)
 
 
 @asynccontextmanager
@@ -134,6 +135,7 @@ async def _recorder(service: Service, conversation_id: str) -> AsyncIterator[Rec
 
 async def _write(service: Service, conversation_id: str, stage: Callable[[Recorder, str | None], None]) -> None:
     async with _recorder(service, conversation_id) as recorder:
+        await _hand_over(service, recorder, conversation_id)
         stage(recorder, (await service.ledger.line(conversation_id)).taken_over)
         await recorder.save()
     service.switchboard.announce(conversation_id)
@@ -141,7 +143,7 @@ async def _write(service: Service, conversation_id: str, stage: Callable[[Record
 
 
 def _from_queue(queued: Queued) -> MessagesImported:
-    return MessagesImported(at=queued.at, messages=(f'{{"role":"user","content":{queued.content}}}',))
+    return MessagesImported(at=queued.at, messages=(f'{{"role":"user","content":{queued.content}}}',), key=queued.key)
 
 
 def _message(at: float, role: str, text: str) -> MessagesImported:
