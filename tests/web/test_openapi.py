@@ -85,6 +85,20 @@ def test_the_document_is_sound() -> None:
             assert ("Origin" in str(operation.get("parameters"))) == (method != "get"), path
 
 
+def test_every_path_stands_in_the_docs() -> None:
+    """Written `api/…` or, behind another of its table, `…/…`; the console's below `api/console/`."""
+    docs = Path(__file__).resolve().parents[2] / "docs"
+    told = (docs / "web.md").read_text("utf-8") + (docs / "streams.md").read_text("utf-8")
+    for one in OPERATIONS:
+        path = one.path.replace("{conversation}", "ID").replace("{seq}", "SEQ").removeprefix("/")
+        whole = path.replace("api/console/chat/ID", "api/chat/ID").removeprefix("api/console/")
+        tail = whole.partition("/ID/")[2]
+        known = [f"{whole}`", f"{whole}?", f"`{whole} ", f"{whole}…`"]
+        if tail:
+            known += [f"…/{tail}`", f"…/{tail} ", f"…/{tail.rpartition('/')[2]}`"]
+        assert any(form in told for form in known), path
+
+
 async def test_under_a_prefix_the_document_says_where_it_is() -> None:
     from starlette.routing import Mount
 
