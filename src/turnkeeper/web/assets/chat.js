@@ -2,7 +2,7 @@
 // was typed and not yet acknowledged waits in an outbox until it is.
 
 import { beside, refusal } from "./proof.js";
-import { ask, dayOf, follow, fresh, languages, make, put, Refused, t, themes, timeOf } from "./shared.js";
+import { ask, dayOf, follow, fresh, languages, make, patiently, put, t, themes, timeOf } from "./shared.js";
 
 const $ = (id) => document.getElementById(id);
 const log = $("log"), text = $("text"), scroll = $("scroll");
@@ -274,45 +274,16 @@ async function refresh() {
 
 // ----- sending ---------------------------------------------------------------------------------------------------------
 
-async function submit() {
+function submit() {
   const words = text.value.trim();
   if (!words) return;
   text.value = "";
   grow();
+  if (!shown) show(fresh(), { isNew: true }); // it begins with this message, also where there is no connection yet
   const key = fresh();
-  await begin();
   queue(key, words);
   deliver(key);
 }
-
-let beginning = null;
-
-/** An id for the conversation, where there is none yet: one, however often it is asked for. */
-async function begin() {
-  if (shown) return;
-  beginning ??= (async () => {
-    const id = (await patiently(() => ask("api/conversations", { body: {} }))).id;
-    show(id, { isNew: true });
-  })().finally(() => { beginning = null; });
-  await beginning;
-}
-
-async function patiently(action) {
-  for (let wait = 1000; ; wait = Math.min(wait * 2, 15000)) {
-    try {
-      return await action();
-    } catch (error) {
-      if (error instanceof Refused && error.status < 500 && error.status !== 429) throw error;
-      await pause(Math.max(wait, (error.wait ?? 0) * 1000));
-    }
-  }
-}
-
-const pause = (time) => new Promise((done) => {
-  const timer = setTimeout(finish, time);
-  function finish() { clearTimeout(timer); removeEventListener("online", finish); done(); }
-  addEventListener("online", finish);
-});
 
 function queue(key, words) {
   const made = mine(words);

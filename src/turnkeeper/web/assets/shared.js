@@ -53,6 +53,24 @@ export async function ask(path, { method, body, headers = {} } = {}) {
   return value;
 }
 
+/** Do it again until it works or is refused for good: with longer and longer waits, and at once when the network is back. */
+export async function patiently(action) {
+  for (let wait = 1000; ; wait = Math.min(wait * 2, 15000)) {
+    try {
+      return await action();
+    } catch (error) {
+      if (error instanceof Refused && error.status < 500 && error.status !== 429) throw error;
+      await pause(Math.max(wait, (error.wait ?? 0) * 1000));
+    }
+  }
+}
+
+const pause = (time) => new Promise((done) => {
+  const timer = setTimeout(finish, time);
+  function finish() { clearTimeout(timer); removeEventListener("online", finish); done(); }
+  addEventListener("online", finish);
+});
+
 /** A random id, also where crypto.randomUUID isn't offered. */
 export function fresh() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (one) => one.toString(16).padStart(2, "0")).join("");
