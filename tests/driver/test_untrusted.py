@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -153,8 +154,34 @@ async def test_a_tool_may_say_that_it_runs_all_the_same() -> None:
     async with agent_over(api, tools=world.tools(when_untrusted="run")).open() as keeper:
         await (await keeper.conversation("c")).send("look")
     assert world.paid == [3]
-    with pytest.raises(ToolDefinitionError, match="when_untrusted is 'ask' or 'run', not 'maybe'"):
+    with pytest.raises(ToolDefinitionError, match="when_untrusted is 'ask' or 'run', or a function"):
         World().tools(when_untrusted="maybe")
+
+
+@pytest.mark.parametrize(
+    ("says", "status"), [(False, "completed"), (True, "awaiting_approval"), (None, "awaiting_approval")]
+)
+async def test_a_tool_may_bound_how_much_people_are_asked(says: bool | None, status: str) -> None:
+    """A function that fails asks: the call never runs unasked."""
+    world, given = World(), []
+
+    def may_ask(arguments: Mapping[str, Any], principal: tk.Principal | None, conversation_id: str) -> bool:
+        given.append((dict(arguments), principal, conversation_id))
+        if says is None:
+            raise ValueError("no such table")
+        return says
+
+    api = MessagesAPI(script(reply(READS[0]), reply(call("pay", {"amount": 3})), "Over."))
+    async with agent_over(api, tools=world.tools(when_untrusted=may_ask)).open() as keeper:
+        found = await (await keeper.conversation("c", principal=MEGAN)).send("look")
+    assert (found.status, world.paid) == (status, [])
+    assert given == [({"amount": 3}, MEGAN, "c")]
+    if says is False:
+        (refused,) = [one for one in found.calls if one.name == "pay"]
+        assert (refused.outcome, str(refused.content)[:46]) == (
+            "rejected",
+            "Not run: after text from outside was read, thi",
+        )
 
 
 def found_by(kind: str) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ __all__ = (
     "ONE_CALL_ONLY",
     "OUTCOME_UNKNOWN",
     "TAMPERED",
+    "TOO_MANY_ASKED",
     "UNDONE",
     "for_cancelled",
     "invalid_input",
@@ -32,6 +33,10 @@ OUTCOME_UNKNOWN = (
 NO_DECISION = "Not run: this call was waiting for a person's approval, and the conversation went on without it."
 NOT_ALLOWED = "Not run: this is not available to the person you are talking with."
 TAMPERED = "Not run: the arguments, or the person for whom it would run, are not those that were approved."
+TOO_MANY_ASKED = (
+    "Not run: after text from outside was read, this needs a person, and too much of this person's was put before them"
+    " already. It may be asked for again later."
+)
 UNDONE = "The call took too long and was undone: nothing was changed."
 ABORTED = "The call failed in the database and was undone: nothing was changed."
 ONE_CALL_ONLY = (

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import sqlalchemy as sa
 
@@ -23,11 +23,14 @@ from turnkeeper.desk.repository import Repository
 
 __all__ = ("MOST_CARDS", "TOGETHER", "CustomerPolicy")
 
+Asking: TypeAlias = Literal["ask_customer", "ask_staff"]
+
 TOGETHER = timedelta(hours=24)
 """Cancellations within this time count together: an amount is not made smaller by asking for it in pieces."""
 MOST_CARDS = 24
-"""So many of a customer's calls are put before the staff within that time, in all conversations together: whoever has
-hundreds of cards before them approves without looking."""
+"""So many of a customer's calls are put before the staff within that time, in all conversations together, and as many
+before the customer because text from outside was read: whoever has hundreds of cards before them approves without
+looking."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,21 +85,33 @@ class CustomerPolicy:
             return reason
         return ""  # the tool itself refuses what nobody has approved
 
+    def may_ask_customer(
+        self, arguments: Mapping[str, Any], principal: tk.Principal | None, conversation_id: str
+    ) -> bool:
+        """For what waits because text from outside was read: whether the customer may be asked once more."""
+        del arguments  # what they name may not be the customer's
+        if principal is None:
+            return True
+        return self._may_ask("ask_customer", principal, f"customer:{principal.id}", conversation_id)
+
     def _may_ask_staff(self, principal: tk.Principal, subject: str, conversation_id: str) -> bool:
-        """Whether one more card of this customer may be put before the staff, in whatever conversation; notes it."""
+        return self._may_ask("ask_staff", principal, subject, conversation_id)
+
+    def _may_ask(self, action: Asking, principal: tk.Principal, subject: str, conversation_id: str) -> bool:
+        """Whether one more such card of this customer may be made, in whatever conversation; notes it."""
         actor = Actor(kind=principal.kind, id=principal.id, conversation_id=conversation_id)
         with self.database.transaction(actor) as repository:
             repository.hold(principal.id)  # of two at once the second sees the card of the first
-            may = _cards_lately(repository, principal) < MOST_CARDS
-            repository.note("ask_staff", subject, "asked" if may else "refused")
+            may = _cards_lately(repository, action, principal) < MOST_CARDS
+            repository.note(action, subject, "asked" if may else "refused")
         return may
 
 
-def _cards_lately(repository: Repository, principal: tk.Principal) -> int:
-    """How many cards the customer has put before the staff within the last day."""
+def _cards_lately(repository: Repository, action: Asking, principal: tk.Principal) -> int:
+    """How many such cards the customer has had made within the last day."""
     audit = schema.audit
     query = sa.select(sa.func.count()).where(
-        audit.c.action == "ask_staff",
+        audit.c.action == action,
         audit.c.outcome == "asked",
         audit.c.principal_kind == principal.kind,
         audit.c.principal_id == principal.id,

@@ -22,6 +22,7 @@ Action: TypeAlias = Literal[
     "confirm",
     "leave",
     "change_contact",
+    "ask_customer",
     "ask_staff",
 ]
 Outcome: TypeAlias = Literal[

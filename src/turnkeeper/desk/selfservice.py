@@ -46,6 +46,7 @@ def customer_tools(database: Desk, door: Door, *, approve_above: Decimal = APPRO
     policy = CustomerPolicy(database=database, above=amount(approve_above))
     own = _Own(database, door, policy)
     proven: dict[str, Any] = {"requires": "confirmed"}
+    changes: dict[str, Any] = {"effect": "transactional", "when_untrusted": policy.may_ask_customer, **proven}
     return (
         # It sends to contacts on file only, and is capped: no text from outside can turn it against anybody.
         tk.tool(own.send_code, effect="idempotent", when_untrusted="run"),
@@ -53,8 +54,8 @@ def customer_tools(database: Desk, door: Door, *, approve_above: Decimal = APPRO
         tk.tool(own.get_my_account, effect="read", **proven),
         tk.tool(own.get_my_orders, effect="read", **proven),
         tk.tool(own.get_my_order, effect="read", **proven),
-        tk.tool(own.cancel_my_order, effect="transactional", approval=policy.cancellation, **proven),
-        tk.tool(own.update_my_contact, effect="transactional", approval=policy.contact_change, **proven),
+        tk.tool(own.cancel_my_order, approval=policy.cancellation, **changes),
+        tk.tool(own.update_my_contact, approval=policy.contact_change, **changes),
     )
 
 

@@ -13,7 +13,7 @@ from turnkeeper.tools import Tool
 from turnkeeper.tools.threads import call_within
 from turnkeeper.types import Principal
 
-__all__ = ("POLICY_SECONDS", "needs_approval", "version_of")
+__all__ = ("POLICY_SECONDS", "may_be_asked", "needs_approval", "version_of")
 
 _log = logging.getLogger("turnkeeper")
 
@@ -46,6 +46,23 @@ async def needs_approval(
     if isinstance(found, str):
         return found
     return name if found else ""
+
+
+async def may_be_asked(
+    tool: Tool, arguments: Mapping[str, Any], principal: Principal | None, conversation: str
+) -> bool:
+    """Whether a person may be asked about the call after text from outside was read; False refuses it.
+
+    That is what the function in `when_untrusted=` says; one that fails, or takes longer than `POLICY_SECONDS`, asks.
+    """
+    rule = tool.when_untrusted
+    if not callable(rule):
+        return True
+    try:
+        return bool(await call_within(POLICY_SECONDS, rule, arguments, principal, conversation))
+    except Exception as error:  # noqa: BLE001 - whatever it is, the call must not run unasked
+        _log.warning("when_untrusted of tool %s failed (%s): the call waits", tool.name, type(error).__name__)
+        return True
 
 
 def version_of(policy: str | Callable[..., Any] | None) -> str:

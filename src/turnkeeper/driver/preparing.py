@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from turnkeeper.core.answers import NOT_ALLOWED, TAMPERED, invalid_input, unknown_tool
+from turnkeeper.core.answers import NOT_ALLOWED, TAMPERED, TOO_MANY_ASKED, invalid_input, unknown_tool
 from turnkeeper.core.approvals import approval_id, digest_of
 from turnkeeper.core.calls import Call, CallState
 from turnkeeper.core.events import ApprovalRequested
 from turnkeeper.core.identity import reaches
 from turnkeeper.core.trust import TRUST_VERSION, reason_to_ask
-from turnkeeper.driver.policies import needs_approval, version_of
+from turnkeeper.driver.policies import may_be_asked, needs_approval, version_of
 from turnkeeper.driver.standing import hidden_from
 from turnkeeper.driver.waiting import as_dict
 from turnkeeper.errors import ArgumentsRejectedError
@@ -88,8 +88,8 @@ class Preparer:
         except ArgumentsRejectedError as error:
             return Rejection("bad_arguments", str(error))
 
-    async def approval_for(self, one: Ready) -> ApprovalRequested | None:
-        """The request for approval that this call needs first, None if it may run now."""
+    async def approval_for(self, one: Ready) -> ApprovalRequested | Rejection | None:
+        """The request for approval that this call needs first, None if it may run now; a rejection where none may be."""
         if one.call.state is not CallState.REQUESTED:
             return None
         who = one.who
@@ -97,6 +97,8 @@ class Preparer:
         reason = "" if one.tool.when_untrusted == "run" else reason_to_ask(one.tool.effect, one.call.untrusted)
         version = version_of(one.tool.approval) if policy else TRUST_VERSION
         if not policy and reason:
+            if not await may_be_asked(one.tool, one.arguments, who, self._conversation_id):
+                return Rejection("not_allowed", TOO_MANY_ASKED)
             policy = OwnConfirmation(reason, level=_level(who))
         if not policy:
             return None

@@ -89,7 +89,9 @@ class CallRunner:
             elif call.state is CallState.STARTED and call.effect not in RERUN:
                 if await self._may_run_again(prepared):
                     ready.append(prepared)
-            elif request := await self._preparer.approval_for(prepared):
+            elif isinstance(request := await self._preparer.approval_for(prepared), Rejection):
+                self._settle_unprepared(call, request)
+            elif request is not None:
                 self._recorder.stage(request, *self._preparer.updates_for(request, prepared))
             else:
                 ready.append(prepared)

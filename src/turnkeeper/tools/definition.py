@@ -69,7 +69,7 @@ class Tool(Generic[P, R_co]):
     parallel: bool = field(repr=False)
     requires: str | None = field(repr=False)
     untrusted: bool = field(repr=False)
-    when_untrusted: str = field(repr=False)
+    when_untrusted: str | Callable[..., Any] = field(repr=False)
     strict: bool = field(repr=False)
     result_limit: int = field(repr=False)
     reconcile: Callable[..., Any] | None = field(repr=False)
@@ -151,7 +151,8 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Unpack[ToolOp
     time-out, for "read" and "idempotent". `concurrency`: calls at the same time, per event loop. `parallel`: False to
     run after the calls before it. `approval`: which calls a person decides on. `requires`: the assurance level below
     which the tool is not offered and not run. `untrusted`: its results hold text from outside, such as a web page.
-    `when_untrusted`: "run" for a tool that changes something and yet may run by itself after such text was read.
+    `when_untrusted`: "run" for a tool that changes something and yet may run by itself after such text was read; or a
+    function as for `approval`, that is False when no person may be asked any more: the call is refused then.
     `strict`: the API guarantees the schema. `schema`: a JSON Schema instead of the type hints. `result_limit`:
     characters of text that are sent.
     """

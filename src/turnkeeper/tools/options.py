@@ -43,7 +43,7 @@ class CallOptions(TypedDict, total=False):
     parallel: bool
     requires: str | None
     untrusted: bool
-    when_untrusted: str
+    when_untrusted: str | Callable[..., Any]
     strict: bool
     result_limit: int
     reconcile: Callable[..., Any] | None
@@ -71,7 +71,7 @@ class Options:
     parallel: bool = True
     requires: str | None = None
     untrusted: bool = False
-    when_untrusted: str = "ask"
+    when_untrusted: str | Callable[..., Any] = "ask"
     strict: bool = False
     schema: Mapping[str, Any] | None = None
     result_limit: int = RESULT_LIMIT
@@ -118,8 +118,11 @@ def check_options(options: Options, where: str) -> None:
         )
     if options.requires not in (None, *LEVELS):
         raise ToolDefinitionError(f"{where}: requires is one of {', '.join(LEVELS)}, not {options.requires!r}")
-    if options.when_untrusted not in ("ask", "run"):
-        raise ToolDefinitionError(f"{where}: when_untrusted is 'ask' or 'run', not {options.when_untrusted!r}")
+    if not (options.when_untrusted in ("ask", "run") or callable(options.when_untrusted)):
+        raise ToolDefinitionError(
+            f"{where}: when_untrusted is 'ask' or 'run', or a function of (arguments, principal, conversation id), not "
+            f"{options.when_untrusted!r}"
+        )
     if options.result_limit < _SMALLEST_RESULT:
         raise ToolDefinitionError(f"{where}: result_limit is {_SMALLEST_RESULT} characters or more")
     if (options.effect == "reconcile") != (options.reconcile is not None):
