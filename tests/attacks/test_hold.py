@@ -115,3 +115,21 @@ async def test_a_flood_of_confirmations_after_text_from_outside_is_bounded_for_e
         again = await (await keeper.conversation("late", principal=MEGAN)).send("my orders?")
     assert again.status is tk.TurnStatus.AWAITING_APPROVAL
     assert stage.status("47652") == stage.status("13579") == "Processing"
+
+
+async def test_a_card_of_the_hold_rule_is_no_proof_of_the_old_contact(stage: Stage) -> None:
+    """When the staff are asked no more, text from outside makes a card that a click confirms: not a code's worth."""
+    for n in range(MOST_CARDS):
+        lost = asks("update_my_contact", email=f"me{n}@x.example", old_contact_lost=True)
+        async with stage.keeper(lost, "x") as keeper:
+            await (await keeper.conversation(f"c-{n}", principal=MEGAN)).send("I lost it")
+    takes = asks("update_my_contact", email="thief@evil.example", old_contact_lost=True)
+    async with stage.keeper(asks("get_my_account"), takes, "x") as keeper:
+        conversation = await keeper.conversation("c", principal=MEGAN)
+        await conversation.send("my account, and my new address")
+        (waiting,) = await keeper.approvals.list("c")
+        assert (waiting.requester_level, waiting.policy[:17]) == ("confirmed", "text from outside")
+        await keeper.approvals.approve(waiting.id, by=MEGAN)
+        found = await conversation.resume()
+    assert told(found)[-1] == ("failed", "A new contact has to be confirmed first. Nothing was changed.")
+    assert not stage.door.change_waits(MEGAN, "c")

@@ -89,7 +89,7 @@ class Preparer:
             return Rejection("bad_arguments", str(error))
 
     async def approval_for(self, one: Ready) -> ApprovalRequested | Rejection | None:
-        """The request for approval that this call needs first, None if it may run now; a rejection where none may be."""
+        """The request for approval that this call needs, None if it may run now, a rejection if nobody may be asked."""
         if one.call.state is not CallState.REQUESTED:
             return None
         who = one.who
