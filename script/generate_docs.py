@@ -48,10 +48,11 @@ def errors() -> str:
     parts = ["# Errors", "Everything that Turnkeeper raises on purpose is a `TurnkeeperError`. `code` is stable."]
     for module in (general, journal, mcp, desk):
         parts.append(f"## `{module.__name__}`")
-        for name in sorted(module.__all__, key=lambda name: len(getattr(module, name).__mro__)):
-            kind = getattr(module, name)
+        public = [getattr(module, name) for name in module.__all__]
+        kinds = [one for one in public if isinstance(one, type) and issubclass(one, general.TurnkeeperError)]
+        for kind in sorted(kinds, key=lambda kind: len(kind.__mro__)):
             above = kind.__mro__[1].__name__
-            parts += [f"### {name}", f"Code `{kind.code}`, a kind of `{above}`.", sentences(kind)]
+            parts += [f"### {kind.__name__}", f"Code `{kind.code}`, a kind of `{above}`.", sentences(kind)]
     return "\n\n".join(parts)
 
 
