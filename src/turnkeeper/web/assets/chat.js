@@ -2,7 +2,8 @@
 // was typed and not yet acknowledged waits in an outbox until it is.
 
 import { beside, refusal } from "./proof.js";
-import { ask, dayOf, follow, fresh, languages, make, patiently, put, t, themes, timeOf } from "./shared.js";
+import { answered, dots, mine, row } from "./rows.js";
+import { ask, dayOf, follow, fresh, languages, make, patiently, t, themes } from "./shared.js";
 
 const $ = (id) => document.getElementById(id);
 const log = $("log"), text = $("text"), scroll = $("scroll");
@@ -33,43 +34,12 @@ function keepingEnd(change) {
   if (follow) scroll.scrollTop = scroll.scrollHeight;
 }
 
-function row(kind, body, { at, copy } = {}) {
-  const meta = make("div", { cls: "meta" });
-  if (at) meta.append(make("time", { dateTime: new Date(at * 1000).toISOString(), textContent: timeOf(at) }));
-  if (copy) meta.append(copyButton(copy));
-  return make("div", { cls: `row ${kind}` }, make("span", { cls: "hidden", textContent: `${t(`who_${kind}`)}: ` }), body, meta);
-}
-
-function copyButton(what) {
-  const button = make("button", { type: "button", textContent: t("copy") });
-  button.addEventListener("click", async () => {
-    try {
-      await navigator.clipboard.writeText(what);
-      button.textContent = t("copied");
-    } catch {
-      button.textContent = t("copy_failed");
-    }
-    setTimeout(() => { button.textContent = t("copy"); }, 2000);
-  });
-  return button;
-}
-
-const mine = (words, at) => row("mine", make("div", { cls: "bubble", dir: "auto", textContent: words }), { at });
-
-function answered(kind, item) {
-  const body = make("div", { cls: "bubble text", dir: "auto" });
-  put(body, item.html);
-  return row(kind, body, { at: item.at, copy: item.text });
-}
-
 function typing(number) {
   const body = make("div", { cls: "bubble plain", dir: "auto", attrs: { "aria-busy": "true" } }, dots());
   const made = row("theirs", body);
   replies.set(number, { row: made, body, length: 0 });
   log.append(made);
 }
-
-const dots = () => make("span", { cls: "typing", attrs: { "aria-hidden": "true" } }, make("i"), make("i"), make("i"));
 
 function note(words, kind = "") {
   log.append(make("div", { cls: `note ${kind}`, textContent: words }));
