@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import ClassVar
 
-from turnkeeper.errors import ConversationBusyError, JournalError
+from turnkeeper.errors import JournalError
 
 __all__ = (
     "ConversationExistsError",
@@ -18,7 +17,6 @@ __all__ = (
     "JournalURLError",
     "JournalUnreachableError",
     "NotAJournalError",
-    "driven",
 )
 
 
@@ -88,10 +86,3 @@ class ImportRejectedError(JournalError):
     """The text is not an export, or was changed since; nothing was imported."""
 
     code = "import_rejected"
-
-
-def driven(conversation_id: str, *, holder: str, since: float, until: float | None) -> ConversationBusyError:
-    """What the second comer is told: who drives the conversation, and since when (seconds since 1970)."""
-    moment = datetime.fromtimestamp(since, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    text = f"conversation {conversation_id!r} is driven by {holder} since {moment}"
-    return ConversationBusyError(text, holder=holder, since=since, until=until)

@@ -12,11 +12,12 @@ from turnkeeper.errors import ConversationBusyError, JournalError, UnknownConver
 from turnkeeper.journal.accounts import Account, Accounts, Held, settled_cost
 from turnkeeper.journal.carrying import to_lines, whole_export
 from turnkeeper.journal.chain import Row, problems_of, rows_of
-from turnkeeper.journal.errors import ConversationExistsError, driven
+from turnkeeper.journal.errors import ConversationExistsError
 from turnkeeper.journal.ids import checked_id, checked_key, storable
 from turnkeeper.journal.messages import Messages
 from turnkeeper.journal.port import Erasure, Lease, Problem, Queued, Summary, Transaction
 from turnkeeper.journal.summaries import WAITING, summarised
+from turnkeeper.journal.taken import driven
 from turnkeeper.types import Principal
 from turnkeeper.wire.json import fold_surrogates
 

@@ -19,13 +19,14 @@ from turnkeeper.journal import statements as sql
 from turnkeeper.journal.accounts import settled_cost
 from turnkeeper.journal.carrying import Carried
 from turnkeeper.journal.chain import Row, rows_of
-from turnkeeper.journal.errors import ConversationExistsError, JournalDamagedError, driven
+from turnkeeper.journal.errors import ConversationExistsError, JournalDamagedError
 from turnkeeper.journal.ids import storable
 from turnkeeper.journal.port import Erasure, Lease, Summary
 from turnkeeper.journal.schema import conversations, events
 from turnkeeper.journal.schema import inbox as messages
 from turnkeeper.journal.steps import change_values, event_values
 from turnkeeper.journal.summaries import change_of
+from turnkeeper.journal.taken import driven
 from turnkeeper.types import Principal
 
 __all__ = (
