@@ -179,7 +179,7 @@ def test_a_call_that_waits_for_a_person_ends_the_command_with_3(run: Run, serve:
     assert "awaiting approval" in shown.splitlines()[0]
     assert "pay waits for approval " in shown
     again = run("ask", "--base-url", url, "-T", f"{tools}:pay", "--conversation", "c", "and?")
-    assert again.exit_code == 1
+    assert again.exit_code == 3
     assert len(again.stderr.splitlines()) == 1
 
 

@@ -15,7 +15,7 @@ from tests.driver.conftest import MODEL, sent
 from turnkeeper.core.answers import INTERRUPTED
 from turnkeeper.errors import ConversationBusyError
 from turnkeeper.journal import open_journal
-from turnkeeper.testing import MessagesAPI, reply, script
+from turnkeeper.testing import FixedClock, MessagesAPI, call, reply, script
 
 pytestmark = pytest.mark.anyio
 
@@ -90,3 +90,29 @@ async def test_a_message_that_is_delivered_again_does_not_interrupt_itself(journ
     assert said == "completed Bezahlt.\n"
     assert (answer.status, answer.text, api.requests) == (tk.TurnStatus.COMPLETED, "Bezahlt.", [])
     assert (tmp_path / "ledger").read_text() == "paid 7\n"
+
+
+async def test_a_lease_that_was_taken_over_lasts_from_then_on_and_not_from_when_it_would_have_run_out(
+    journal: str,
+) -> None:
+    """Else each interruption would put off by another lease when a dead driver's turn is found."""
+    clock = FixedClock()
+    opened = await open_journal(journal)
+    await opened.acquire("c", holder="another-machine:1:x", seconds=30, now=clock())
+    until: list[float | None] = []
+
+    @tk.tool(effect="read")
+    async def look() -> str:
+        """Look who drives."""
+        with pytest.raises(ConversationBusyError) as busy:
+            await opened.acquire("c", holder="a-third:1:x", seconds=30, now=clock())
+        until.append(busy.value.until)
+        return "seen"
+
+    api = MessagesAPI(script(reply(call("look", {})), "OK"))
+    agent = tk.Agent(model=MODEL, max_tokens=1000, client=api, tools=[look], clock=clock, lease_seconds=30)
+    async with agent.open(opened) as keeper:
+        answer = await (await keeper.conversation("c")).send("go", when_busy="interrupt")
+    await opened.aclose()
+    assert answer.text == "OK"
+    assert until == [clock() + 30]

@@ -148,7 +148,8 @@ async def _acquire(
         if busy.until is None or not (take_over or _is_dead(busy.holder)):
             raise
         # A process that is gone renews nothing, one that is interrupted shall not: its lease counts as run out.
-        return await journal.acquire(conversation_id, holder=holder, seconds=seconds, now=max(now, busy.until))
+        lease = await journal.acquire(conversation_id, holder=holder, seconds=seconds, now=max(now, busy.until))
+        return await journal.renew(lease, seconds=seconds, now=now)  # it lasts from now, not from when that ran out
 
 
 def _is_dead(holder: str | None) -> bool:
