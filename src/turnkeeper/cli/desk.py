@@ -8,6 +8,7 @@ import functools
 import os
 import tempfile
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from turnkeeper.cli.visiting import GO_ON, Cards
 from turnkeeper.desk.domain import money
 from turnkeeper.types import Principal
 
-__all__ = ("DEMO", "desk", "policy_of", "records_of")
+__all__ = ("DEMO", "desk", "limit_of", "policy_of", "records_of")
 
 DEMO = (
     "Can you look up my orders? My email is john@gmail.com",
@@ -91,14 +92,18 @@ def desk(
 
 
 def policy_of(four_eyes: bool, approve_above: str | None) -> dict[str, Any]:
-    """What the agent is told of approvals."""
-    policy: dict[str, Any] = {"four_eyes": four_eyes or approve_above is not None}
-    if approve_above is not None:
-        try:
-            policy["approve_above"] = money(approve_above)
-        except ValueError as error:
-            raise click.UsageError(f"--approve-above: {error}") from None
-    return policy
+    """What the staff's agent is told of approvals."""
+    return {"four_eyes": four_eyes or approve_above is not None, **limit_of(approve_above)}
+
+
+def limit_of(approve_above: str | None) -> dict[str, Decimal]:
+    """The option `approve_above` of either agent, where the command was given one."""
+    if approve_above is None:
+        return {}
+    try:
+        return {"approve_above": money(approve_above)}
+    except ValueError as error:
+        raise click.UsageError(f"--approve-above: {error}") from None
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ from turnkeeper import desk as technova
 from turnkeeper.cli.admitting import Mail, couriers, customers
 from turnkeeper.cli.bringing import mcp_servers, tell_refused
 from turnkeeper.cli.conversing import build_agent, this_person
-from turnkeeper.cli.desk import policy_of, records_of
+from turnkeeper.cli.desk import limit_of, records_of
 from turnkeeper.cli.exits import Exit
 from turnkeeper.cli.interrupts import in_loop
 from turnkeeper.cli.options import Talk
@@ -62,7 +62,7 @@ def serve(  # noqa: PLR0913 - the command's options
         "title": "TechNova Desk",
         "make_filter": technova.ReplyFilter,
     }
-    policy = {name: value for name, value in policy_of(False, approve_above).items() if name == "approve_above"}
+    policy = limit_of(approve_above)
     secret = _secret(demo=demo)
     terminal = Terminal(color=not talk.no_color)
 

@@ -10,8 +10,8 @@ from turnkeeper.cli.options import Talk, color_option, database_option, serving
 
 __all__ = ("serve_command",)
 
-_WHERE = ("host", "port", "database", "demo", "public", "proxy", "drive")
-_WHO = ("approve_above", "staff_file", "staff_header")
+_OWN = ("host", "port", "database", "demo", "approve_above", "public", "proxy", "staff_file", "staff_header", "drive")
+"""Options of this command; the others are those of every conversation."""
 
 
 @click.command("serve", short_help="TechNova Desk on the web: a page for customers, a console for staff.")
@@ -58,17 +58,5 @@ def serve_command(**options: Any) -> int:
     """
     from turnkeeper.cli.serving import serve  # noqa: PLC0415 - loads the server and the desk
 
-    names = (
-        "host",
-        "port",
-        "database",
-        "demo",
-        "approve_above",
-        "public",
-        "proxy",
-        "staff_file",
-        "staff_header",
-        "drive",
-    )
-    own = {name: options.pop(name) for name in names}
+    own = {name: options.pop(name) for name in _OWN}
     return serve(Talk(**options), **own)
