@@ -20,35 +20,39 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import anyio
 
 from turnkeeper.core.events import CallFinished
-from turnkeeper.journal import open_journal
+from turnkeeper.journal import open_journal, sql
 
 __all__ = ("main",)
 
 LENGTHS = (0, 1_000, 10_000)
 """Events that a conversation has before the appends whose growth is measured."""
 BARE, THREAD, APPEND = "bare commit", "bare commit in a thread", "journal.append"
+WORK = "its work alone"
+"""The append on the event loop, where an application never has it: what is left is the way to a thread and back."""
 
 
 @dataclass
 class Measured:
     """Seconds of each turn, by what was done."""
 
-    seconds: dict[str, list[float]] = field(default_factory=lambda: {BARE: [], THREAD: [], APPEND: []})
+    seconds: dict[str, list[float]] = field(default_factory=lambda: {BARE: [], THREAD: [], APPEND: [], WORK: []})
 
     def row(self, name: str, size: int) -> str:
         cells = [name, f"{size:,}"]
-        for what in (BARE, THREAD, APPEND):
+        for what in (BARE, THREAD, APPEND, WORK):
             ordered = sorted(self.seconds[what])
             cells.append(f"{ordered[len(ordered) // 10] * 1e6:.0f} / {statistics.median(ordered) * 1e6:.0f}")
-        cells += [f"{self.ratio(base):.2f}" for base in (BARE, THREAD)]
+        cells += [f"{self.ratio(*pair):.2f}" for pair in ((APPEND, BARE), (APPEND, THREAD), (WORK, BARE))]
         return "| " + " | ".join(cells) + " |"
 
-    def ratio(self, base: str) -> float:
-        pairs = zip(self.seconds[APPEND], self.seconds[base], strict=True)
+    def ratio(self, what: str, base: str) -> float:
+        pairs = zip(self.seconds[what], self.seconds[base], strict=True)
         return statistics.median(ours / theirs for ours, theirs in pairs)
 
 
@@ -78,7 +82,14 @@ async def measure(url: str, commit: Callable[[str], object], size: int, turns: i
         nonlocal last
         last = await journal.append(conversation.id, [event], after=last, token=lease.token)
 
-    ways: dict[str, Callable[[], Awaitable[None]]] = {BARE: bare, THREAD: thread, APPEND: append}
+    async def here(work: Callable[[], Any]) -> Any:
+        return work()
+
+    async def work() -> None:
+        with mock.patch.object(sql, "_in_thread", here):
+            await append()
+
+    ways: dict[str, Callable[[], Awaitable[None]]] = {BARE: bare, THREAD: thread, APPEND: append, WORK: work}
     for turn in range(turns + turns // 10):
         for what, way in ways.items():
             begun = time.perf_counter()
@@ -181,8 +192,8 @@ def main(arguments: list[str] | None = None) -> None:
     sizes = [int(size) for size in options.sizes.split(",")]
     print(f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, {os.cpu_count()} processors;")
     print(f"SQLite {sqlite3.sqlite_version}; microseconds, 10th percentile / median of {options.turns} turns.\n")
-    print(f"| database | characters | {BARE} | {THREAD} | {APPEND} | × bare | × in a thread |")
-    print("|---|---:|---:|---:|---:|---:|---:|")
+    print(f"| database | characters | {BARE} | {THREAD} | {APPEND} | {WORK} | × bare | × in a thread | alone × bare |")
+    print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
     grown = []
     with tempfile.TemporaryDirectory(dir=options.folder) as folder, sqlite_commit(Path(folder, "bare.db")) as commit:
         journal = f"sqlite:///{folder}/journal.db"

@@ -313,8 +313,8 @@ def of_durability() -> list[Target]:
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if not line.startswith("| ") or not cells[1][:1].isdigit():
             continue
-        if len(cells) == 7:
-            worst[cells[0]] = max(worst.get(cells[0], 0.0), float(cells[5]))
+        if len(cells) == 9:
+            worst[cells[0]] = max(worst.get(cells[0], 0.0), float(cells[6]))
         else:
             grown[cells[0]] = float(cells[3])  # the last line has the longest history
     beside = [
