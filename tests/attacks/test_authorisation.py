@@ -4,6 +4,7 @@
 |---|---|---|
 | 10 | another customer's order, directly or by injection | `test_an_order_of_somebody_else_is_one_that_isnt_there` |
 | 10 | a lookalike of its id | `test_a_lookalike_of_an_id_is_the_id_or_nothing` |
+| 10 | a principal whose id looks like a customer's | `test_a_lookalike_of_a_customer_is_nobody` |
 | 11 | extra keys | `test_extra_keys_are_refused` |
 | 12 | a hidden tool called by name | `test_hidden_tools_are_refused_by_name` |
 | 13 | permission gone between proposal and call | `test_what_was_permitted_is_checked_again_when_it_runs` |
@@ -68,6 +69,24 @@ async def test_a_lookalike_of_an_id_is_the_id_or_nothing(stage: Stage, written: 
     assert (found.status is waits, stage.status("47652")) == (is_it, "Processing")
     if not is_it:
         assert told(found) == [("failed", NOT_THERE)]
+
+
+@pytest.mark.parametrize("written", ["#1213210", " 1213210", "１２１３２１０", "1213210\u200b", "1213210\u0000"])
+async def test_a_lookalike_of_a_customer_is_nobody(stage: Stage, written: str) -> None:
+    """Tools read a typed id kindly; who somebody is, a token's subject for one, is that to the letter or nobody."""
+    calls = [
+        call("get_my_account", {}),
+        call("get_my_orders", {}),
+        call("get_my_order", {"order_id": "13579"}),
+        call("cancel_my_order", {"order_id": "13579"}),
+    ]
+    thief = tk.Principal("customer", written, "signed_in")
+    async with stage.keeper(reply(*calls), "There.") as keeper:
+        conversation = await keeper.conversation("c-1", principal=thief)
+        found = await conversation.send("my account, please")
+    assert told(found) == [("failed", "There is no such account.")] * 4
+    assert stage.status("13579") == "Processing"
+    assert [one in stage.sent for one in ("John Doe", "Smartphone Case")] == [False, False]
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,9 @@ async def test_customers_with_tokens_reach_their_own_rows_only(tmp_path: Path, s
             with pytest.raises(MCPError, match="Unknown tool: cancel_order"):
                 await client.call_tool("cancel_order", {"order_id": "13579"})
         assert status_of(url, "13579") == "Processing"
+        async with client_of(door, token=issuer.token(f"#{owner}")) as client:  # like the owner, to a kind reader
+            for tool in ("get_my_account", "get_my_orders"):
+                assert words(await client.call_tool(tool, {})) == "There is no such account."
         async with client_of(door, token=issuer.token(owner)) as client:
             done = await client.call_tool("cancel_my_order", {"order_id": "13579"})
             assert not done.is_error, words(done)

@@ -33,6 +33,7 @@ _NEEDS_STAFF = (
     " much of the customer's waits for them already. Ask for it again later, by itself."
 )
 _UNPROVEN = "Nobody has confirmed who they are. Nothing was looked up or changed."
+_NOBODY = Refusal(code="no_such_customer", text="There is no such account.")
 
 
 def customer_tools(database: Desk, door: Door, *, approve_above: Decimal = APPROVE_ABOVE) -> tuple[tk.Tool, ...]:
@@ -103,7 +104,7 @@ class _Own:
         def account(desk: Repository, customer_id: str) -> Answer | Refusal:
             customer = desk.customer(customer_id)
             if customer is None:
-                return Refusal(code="no_such_customer", text="There is no such account.")
+                return _NOBODY
             desk.note("get_user", f"customer:{customer_id}", "found", "own")
             answer = {"name": ctx.untrusted(customer.name), "email": customer.email, "phone": customer.phone}
             answer["username"] = customer.username
@@ -193,6 +194,9 @@ class _Own:
             if who is None or who.kind != "customer" or who.level not in _PROVEN:
                 repository.deny(action)
                 answer = Refusal(code="denied", text=_UNPROVEN)
+            elif repository.customer(who.id) is None:
+                repository.deny(action)
+                answer = _NOBODY
             else:
                 answer = question(repository, who.id)
             # a call that timed out or was cancelled must not take effect behind the back of whoever was told so
