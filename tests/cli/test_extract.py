@@ -145,6 +145,23 @@ def test_lines_of_json_bring_their_text_in_a_member_and_keep_their_id(run: Run, 
     ]
 
 
+def test_a_line_that_no_line_could_give_back_is_none_of_json(run: Run, types: str) -> None:
+    """An id comes back with its value: what isn't JSON, or can't be written down again, must not come back so."""
+    ids = ["NaN", "-Infinity", "1e999", "1" * 5000, "[" * 500 + "]" * 500, "[" * 100_000]
+    given = "".join(f'{{"id": {one}, "text": "x"}}\n' for one in ids)
+    done = run("extract", "--schema", types, "--input", "jsonl", input=given)
+    found = [json.loads(line, parse_constant=pytest.fail) for line in done.stdout.splitlines()]
+    assert [(one["line"], one["error"]["message"]) for one in found] == [
+        (1, "the line is not JSON: NaN is not JSON"),
+        (2, "the line is not JSON: -Infinity is not JSON"),
+        (3, "the line is not JSON: the number 1e999 is too large"),
+        (4, "the line is not JSON: a number in it is too long"),
+        (5, "the line can't be read: the value is nested too deeply"),
+        (6, "the line can't be read: the value is nested too deeply"),
+    ]
+    assert done.exit_code == 1
+
+
 @pytest.mark.parametrize(
     ("name", "came", "value"), [("Note", '{"text": "é"}', {"text": "é"}), ("Kind", '{"value": "ham"}', "ham")]
 )

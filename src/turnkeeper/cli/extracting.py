@@ -23,7 +23,7 @@ from turnkeeper.cli.schemas import load_target
 from turnkeeper.cli.terminal import Terminal, is_dumb
 from turnkeeper.driver.agent import Agent
 from turnkeeper.errors import APIError, ExtractionError, InputError, TurnkeeperError
-from turnkeeper.wire.json import fold_surrogates
+from turnkeeper.wire.json import MOST_NESTED, NestedTooDeepError, decode, fold_surrogates
 
 __all__ = ("Job", "extract")
 
@@ -102,7 +102,7 @@ def _read(number: int, raw: bytes, job: Job) -> Line:
         fault = "" if text.strip() else "the text is blank"
     except UnicodeDecodeError as error:
         text, fault = "", f"the line is not UTF-8 text (at byte {error.start})"
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         text, fault = "", str(error)
     return Line(number=number, digest=digest, text=text, fault=fault, about=about)
 
@@ -110,9 +110,12 @@ def _read(number: int, raw: bytes, job: Job) -> Line:
 def _of_json(text: str, about: dict[str, Any], field: str) -> str:
     """The text in a line of JSON; `about` gets its id, if it has one. ValueError says what is wrong."""
     try:
-        given = json.loads(text)
+        given = decode(text, most_nested=MOST_NESTED)
+    except NestedTooDeepError as error:
+        raise ValueError(f"the line can't be read: {error}") from None
     except ValueError as error:
-        raise ValueError(f"the line is not JSON: {error}") from None
+        why = "a number in it is too long" if "int_max_str_digits" in str(error) else error
+        raise ValueError(f"the line is not JSON: {why}") from None
     if isinstance(given, dict):
         if "id" in given:
             about["id"] = given["id"]
