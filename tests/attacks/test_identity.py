@@ -216,7 +216,7 @@ BAD: dict[str, Any] = {
     "made in the future": lambda s: token(s, iat=s.now.timestamp() + 3600),
     "no subject": lambda s: token(s, sub=None),
     "unknown subject": lambda s: token(s, sub="999"),
-    **{f"like {one!r}": lambda s, one=one: token(s, sub=one) for one in ("#8259147", "８２５９１４７", "8259147\u200b")},
+    **{f"like {one!r}": lambda s, one=one: token(s, sub=one) for one in ("#8259147", "\uff18259147", "8259147\u200b")},
     "changed": lambda s: token(s)[:-4] + "AAAA",
     "no token": lambda s: "не токен \ud800",
     "long": lambda s: token(s, more="x" * 9000),
