@@ -194,9 +194,9 @@ class MortalJournal:
 
         return mortal
 
-    async def acquire(self, conversation_id: str, *, holder: str, seconds: float, now: float) -> Lease:
+    async def acquire(self, conversation_id: str, **how: Any) -> Lease:
         self._program.point()
-        lease = await self._journal.acquire(conversation_id, holder=holder, seconds=seconds, now=now)
+        lease = await self._journal.acquire(conversation_id, **how)
         self._program.world.taken(self._program, lease)
         self._program.point()
         return lease

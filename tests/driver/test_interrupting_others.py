@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, cast
 
+import anyio
 import pytest
 
 import turnkeeper as tk
 from tests.driver.conftest import MODEL, sent
 from turnkeeper.core.answers import INTERRUPTED
-from turnkeeper.errors import ConversationBusyError
-from turnkeeper.journal import open_journal
+from turnkeeper.driver.leasing import held, new_holder
+from turnkeeper.errors import ConversationBusyError, JournalError
+from turnkeeper.journal import Journal, Lease, open_journal
 from turnkeeper.testing import FixedClock, MessagesAPI, call, reply, script
 
 pytestmark = pytest.mark.anyio
@@ -116,3 +121,71 @@ async def test_a_lease_that_was_taken_over_lasts_from_then_on_and_not_from_when_
     await opened.aclose()
     assert answer.text == "OK"
     assert until == [clock() + 30]
+
+
+class AwayOnceTaken:
+    """A journal that can't be reached any more once a lease was taken."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._away = False
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._journal, name)
+        if not inspect.iscoroutinefunction(found):
+            return found
+
+        async def served(*args: Any, **options: Any) -> Any:
+            if self._away:
+                raise JournalError("away")
+            given = await found(*args, **options)
+            self._away = name == "acquire"
+            return given
+
+        return served
+
+
+@pytest.mark.parametrize("ahead", [0, 3600])
+async def test_whoever_dies_taking_a_lease_over_leaves_one_that_runs_out_as_any_other(journal: str, ahead: int) -> None:
+    """The others read of it who has it and since when, whatever the clock of the one it was taken from said."""
+    clock = FixedClock()
+    opened = await open_journal(journal)
+    old = await opened.acquire("c", holder="another-machine:1:x", seconds=30, now=clock() + ahead)
+    agent = tk.Agent(model=MODEL, max_tokens=1000, client=MessagesAPI(script()), clock=clock, lease_seconds=30)
+    async with agent.open(cast(Journal, AwayOnceTaken(opened))) as keeper:
+        with pytest.raises(JournalError, match="away"):
+            await (await keeper.conversation("c")).send("go", when_busy="interrupt")
+    with pytest.raises(ConversationBusyError) as busy:
+        await opened.acquire("c", holder="a-third:1:x", seconds=30, now=clock())
+    with pytest.raises(ConversationBusyError):
+        await opened.renew(old, seconds=30, now=clock())
+    await opened.aclose()
+    assert (busy.value.since, busy.value.until) == (clock(), clock() + 30)
+
+
+async def test_of_two_who_find_the_same_driver_dead_only_one_takes_its_place(journal: str) -> None:
+    """Also where the dead one's lease would have lasted longer than that of the one who came first, who is alive."""
+    clock = FixedClock()
+    opened = await open_journal(journal)
+    pid = (await anyio.run_process([sys.executable, "-c", "import os; print(os.getpid())"])).stdout.decode().strip()
+    gone = new_holder().replace(f":{os.getpid()}:", f":{pid}:")
+    await opened.acquire("c", holder=gone, seconds=300, now=clock())
+    first: list[Lease] = []
+
+    class Slow:
+        """Whoever is told here who holds the lease is told so when another has taken it."""
+
+        async def acquire(self, conversation_id: str, **how: Any) -> Lease:
+            try:
+                return await opened.acquire(conversation_id, **how)
+            except ConversationBusyError as busy:
+                if busy.holder == gone:
+                    first.append(await opened.acquire("c", holder="first", seconds=30, now=clock(), instead_of=gone))
+                raise
+
+    with pytest.raises(ConversationBusyError, match="is driven by first since"):
+        async with held(cast(Journal, Slow()), "c", holder="second", clock=clock):
+            raise AssertionError("the first one holds it")
+    assert [(one.token, one.expires_at) for one in first] == [(2, clock() + 30)]
+    await opened.renew(first[0], seconds=30, now=clock())
+    await opened.aclose()

@@ -120,6 +120,14 @@ def test_walks_come_through_all_that_they_are_about(empty: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("after", range(1, 13))
+def test_a_program_that_dies_while_it_takes_another_ones_turn_leaves_a_lease_of_the_usual_length(
+    empty: Path, after: int
+) -> None:
+    """Whatever point it has come to: the last program finds the lease run out."""
+    walk(empty, [reply(call("read", {"n": 1}))], [("kill at work", 0), ("kill", after)])
+
+
 class Race:
     """One conversation, two programs."""
 

@@ -66,6 +66,28 @@ async def test_a_former_holder_can_neither_renew_nor_release_nor_append(journal:
         await journal.acquire("c-1", holder="c", seconds=30, now=NOON + 33)
 
 
+async def test_a_lease_that_lasts_is_taken_only_from_the_holder_that_is_named(journal: Journal) -> None:
+    await journal.append("c-1", [started()], after=0)
+    old = await journal.acquire("c-1", holder="a\x00", seconds=300, now=NOON)
+    with pytest.raises(ConversationBusyError):
+        await journal.acquire("c-1", holder="b", seconds=30, now=NOON + 1, instead_of="d")
+    taken = await journal.acquire("c-1", holder="b", seconds=30, now=NOON + 1, instead_of="a\x00")
+    assert taken == Lease(conversation_id="c-1", holder="b", token=2, since=NOON + 1, expires_at=NOON + 31)
+    with pytest.raises(ConversationBusyError):  # whoever comes too late with the same wish takes nothing from "b"
+        await journal.acquire("c-1", holder="c", seconds=30, now=NOON + 2, instead_of="a\x00")
+    with pytest.raises(ConversationBusyError):
+        await journal.renew(old, seconds=30, now=NOON + 2)
+    with pytest.raises(ConversationBusyError):
+        await journal.append("c-1", [said("too late")], after=1, token=old.token)
+    assert await journal.append("c-1", [said("in time")], after=1, token=taken.token) == 2
+
+
+async def test_one_who_holds_the_lease_takes_it_from_nobody(journal: Journal) -> None:
+    await journal.acquire("c-1", holder="a", seconds=30, now=NOON)
+    again = await journal.acquire("c-1", holder="a", seconds=30, now=NOON + 10, instead_of="a")
+    assert again == Lease(conversation_id="c-1", holder="a", token=1, since=NOON, expires_at=NOON + 40)
+
+
 async def test_nobody_renews_what_was_released(journal: Journal) -> None:
     lease = await journal.acquire("c-1", holder="a", seconds=30, now=NOON)
     await journal.release(lease)

@@ -126,11 +126,12 @@ class Walk(RuleBasedStateMachine):
     def wait(self, seconds: float) -> None:
         self.now += seconds
 
-    @rule(name=NAMES, holder=HOLDERS)
-    def acquire(self, name: str, holder: str) -> None:
+    @rule(name=NAMES, holder=HOLDERS, instead_of=st.none() | HOLDERS)
+    def acquire(self, name: str, holder: str, instead_of: str | None) -> None:
         model = self.model(name)
-        held = model.holder is not None and model.until > self.now
-        work = self.journal.acquire(name, holder=holder, seconds=30, now=self.now)
+        taken = model.holder == instead_of != holder
+        held = model.holder is not None and model.until > self.now and not taken
+        work = self.journal.acquire(name, holder=holder, seconds=30, now=self.now, instead_of=instead_of)
         if held and model.holder != holder:
             self.refuses(work, ConversationBusyError)
             return

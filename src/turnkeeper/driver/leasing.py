@@ -84,7 +84,7 @@ async def held(
             hold = Hold(await _taken(journal, acquire))
             break
         except ConversationBusyError:
-            if not (wait or take_over):  # taken over, it may have been renewed in between: ask again
+            if not (wait or take_over):  # another may have taken it over in between: ask again
                 raise
         await anyio.sleep(WAIT_SECONDS)
     work = anyio.CancelScope()
@@ -141,15 +141,16 @@ async def _acquire(
     seconds: float,
     take_over: bool,
 ) -> Lease:
-    now = clock()
     try:
-        return await journal.acquire(conversation_id, holder=holder, seconds=seconds, now=now)
+        return await journal.acquire(conversation_id, holder=holder, seconds=seconds, now=clock())
     except ConversationBusyError as busy:
-        if busy.until is None or not (take_over or _is_dead(busy.holder)):
+        if busy.holder is None or not (take_over or _is_dead(busy.holder)):
             raise
-        # A process that is gone renews nothing, one that is interrupted shall not: its lease counts as run out.
-        lease = await journal.acquire(conversation_id, holder=holder, seconds=seconds, now=max(now, busy.until))
-        return await journal.renew(lease, seconds=seconds, now=now)  # it lasts from now, not from when that ran out
+        # A process that is gone renews nothing, one that is interrupted shall not. Only from that one it is taken:
+        # whoever came first to do the same holds it by right.
+        return await journal.acquire(
+            conversation_id, holder=holder, seconds=seconds, now=clock(), instead_of=busy.holder
+        )
 
 
 def _is_dead(holder: str | None) -> bool:

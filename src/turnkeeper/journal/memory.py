@@ -160,10 +160,14 @@ class MemoryJournal:
         ]
         return _page([name for _, name in sorted(found)], limit)
 
-    async def acquire(self, conversation_id: str, *, holder: str, seconds: float, now: float) -> Lease:
+    async def acquire(
+        self, conversation_id: str, *, holder: str, seconds: float, now: float, instead_of: str | None = None
+    ) -> Lease:
         """See `Journal.acquire`."""
         kept = self._kept.setdefault(checked_id(conversation_id), _Kept())
         held = kept.lease if _held(kept.lease, now) else None
+        if held is not None and held.holder == instead_of != holder:
+            held = None
         if held is not None and held.holder != holder:
             raise driven(conversation_id, holder=held.holder, since=held.since, until=held.expires_at)
         if held is None:

@@ -188,8 +188,13 @@ class Journal(Protocol):
         """
         ...
 
-    async def acquire(self, conversation_id: str, *, holder: str, seconds: float, now: float) -> Lease:
-        """Take the lease, or extend one's own. ConversationBusyError says who holds it and since when."""
+    async def acquire(
+        self, conversation_id: str, *, holder: str, seconds: float, now: float, instead_of: str | None = None
+    ) -> Lease:
+        """Take the lease, or extend one's own. ConversationBusyError says who holds it and since when.
+
+        From the holder that `instead_of` names it is taken though it lasts.
+        """
         ...
 
     async def renew(self, lease: Lease, *, seconds: float, now: float) -> Lease:

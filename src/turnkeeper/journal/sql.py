@@ -199,12 +199,14 @@ class SQLJournal:
             )
         )
 
-    async def acquire(self, conversation_id: str, *, holder: str, seconds: float, now: float) -> Lease:
+    async def acquire(
+        self, conversation_id: str, *, holder: str, seconds: float, now: float, instead_of: str | None = None
+    ) -> Lease:
         """See `Journal.acquire`."""
         checked_id(conversation_id)
         return await _in_thread(
             lambda: self._database.write(
-                lambda connection, _: store.acquire(connection, conversation_id, holder, seconds, now),
+                lambda connection, _: store.acquire(connection, conversation_id, holder, seconds, now, instead_of),
                 f"lease conversation {conversation_id!r}",
             )
         )

@@ -42,6 +42,7 @@ _id = sa.bindparam("id_", type_=sa.Text)
 _after = sa.bindparam("after", type_=sa.BigInteger)
 _token = sa.bindparam("token_", type_=sa.BigInteger)
 _holder = sa.bindparam("holder_", type_=sa.Text)
+_instead_of = sa.bindparam("instead_of", type_=sa.Text)
 _now = sa.bindparam("now", type_=sa.Double)
 _until = sa.bindparam("until", type_=sa.Double)
 _limit = sa.bindparam("limit_", type_=sa.BigInteger)
@@ -158,12 +159,19 @@ ACQUIRE = {
             "lease_holder": _holder,
             "lease_expires_at": _until,
         },
-        where=sa.or_(_c.lease_holder.is_(None), _c.lease_holder == _holder, _c.lease_expires_at <= _now),
+        where=sa.or_(
+            _c.lease_holder.is_(None),
+            _c.lease_holder == _holder,
+            _c.lease_holder == _instead_of,
+            _c.lease_expires_at <= _now,
+        ),
     )
     .returning(_c.lease_token, _c.lease_since)
     for kind, insert in UPSERTS.items()
 }
-"""Take the lease if it is free, run out or one's own, in one statement, by dialect; no row if another holds it."""
+"""Take the lease if it is free, run out, one's own or `instead_of`'s, by dialect; no row if another holds it.
+
+In one statement: whoever dies taking a lease over leaves one that runs out as any other does."""
 
 _mine = sa.and_(_c.id == _id, _c.lease_token == _token, _c.lease_holder.is_not(None))
 RENEW = sa.update(conversations).where(_mine).values(lease_expires_at=_until).returning(_c.lease_since)

@@ -209,10 +209,23 @@ def _summary(row: sa.Row[*tuple[Any, ...]]) -> Summary:
     )
 
 
-def acquire(connection: sa.Connection, conversation_id: str, holder: str, seconds: float, now: float) -> Lease:
-    """Take the lease. ConversationBusyError if another holds it."""
-    name = storable(holder)
-    values = {"id_": conversation_id, "holder_": name, "now": now, "until": now + seconds}
+def acquire(
+    connection: sa.Connection,
+    conversation_id: str,
+    holder: str,
+    seconds: float,
+    now: float,
+    instead_of: str | None,
+) -> Lease:
+    """Take the lease. ConversationBusyError if another holds it, unless it is `instead_of`."""
+    from_ = None if instead_of is None else storable(instead_of)
+    values = {
+        "id_": conversation_id,
+        "holder_": storable(holder),
+        "now": now,
+        "until": now + seconds,
+        "instead_of": from_,
+    }
     taken = connection.execute(sql.ACQUIRE[connection.dialect.name], values).one_or_none()
     if taken is None:
         held = connection.execute(sql.CURRENT, {"id_": conversation_id}).one()
